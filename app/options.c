@@ -365,6 +365,7 @@ static enum bd_status choose_device(struct bd_options *options)
 static enum bd_status prepare(struct bd_options *options, int argc, char **argv)
 {
     *options = (struct bd_options){ .command = BD_COMMAND_VIEW, .device = -1, .pane = BD_PANE_ALL };
+    options->clip_mode = -1;
     size_t bytes = backend_size + 1;
     for (int i = 0; i < argc; i++)
         bytes += strlen(argv[i]) + 1;

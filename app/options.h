@@ -90,7 +90,7 @@ struct bd_options {
      * them by bd_min_event_length and so on */
     double min_event_length, time_before_event, time_post_event, merge_window;
     const char *clips; /* folder of a film an event */
-    int clip_mode;     /* enum bd_clip_mode */
+    int clip_mode;     /* enum bd_clip_mode; negative: not given */
     bool scan_only;    /* events are listed on stdout, and nothing that shows is written */
     struct bd_texts lines, zones; /* NAME=x,y,x,y and NAME=x,y,x,y,x,y,... in pixels */
     const char *codec;            /* of films whose own codec is NULL */

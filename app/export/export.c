@@ -242,50 +242,18 @@ static void share_out(struct bd_export_setup *setup)
         setup->threads = threads > setup->at_once ? threads / setup->at_once : 1;
 }
 
-/* Options that change what is told of objects or events, without an output that tells of any. What
- * is counted at lines and in zones is told at the end. */
-static enum bd_status check_objects(const struct bd_options *options, unsigned wants)
-{
-    bool objects = wants & BD_WANT_OBJECTS;
-    bool marks = options->lines.count > 0 || options->zones.count > 0;
-    bool events = objects && (marks || options->events || options->clips || options->scan_only ||
-                              options->timelapse || options->json);
-    const struct {
-        const char *name;
-        bool given, works;
-        const char *what;
-    } rows[] = {
-        { "line", options->lines.count > 0, objects, "objects" },
-        { "zone", options->zones.count > 0, objects, "objects" },
-        { "min-event-length", options->min_event_length != 0, events || options->synopsis,
-          "events" },
-        { "time-post-event", options->time_post_event != 0, events, "events" },
-        { "merge-window", options->merge_window != 0, events, "events" },
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].given && !rows[i].works)
-            return bd_fail(BD_ERROR_ARGUMENT,
-                           "--%s: does nothing without an output of %s, such as --events",
-                           rows[i].name, rows[i].what);
-    return BD_OK;
-}
-
 /* Checks all that can be before anything is read or written, and makes the folder of the outputs.
  */
 static enum bd_status prepare(struct bd_export_setup *setup)
 {
     const struct bd_options *options = setup->options;
-    int outputs;
-    unsigned wants = bd_outputs_wants(options, &outputs);
-    if (outputs == 0)
+    if (bd_outputs_count(options) == 0)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "no output asked for: give --mask, --foreground, --background, --overlay, "
                        "--plate, --events, --tracks, --clips, --scan-only, --heatmap, --timelapse, "
                        "--synopsis or --contact-sheet");
     enum bd_status status = bd_inputs_check(options, setup->inputs);
     setup->count = bd_exports_count(options, setup->inputs);
-    if (!status)
-        status = check_objects(options, wants);
     if (!status)
         status = bd_all_outputs_check(options, setup->inputs);
     if (!status && options->output_dir)

@@ -100,10 +100,26 @@ static enum bd_status close_film(void **output, const struct bd_activity *activi
     .codec = offsetof(struct bd_options, member##_codec)
 #define PICTURE(member) .picture = offsetof(struct bd_result, member)
 
-const struct bd_output_kind bd_mask_output = { FILM(mask), PICTURE(labels), .lossless = true };
+static unsigned wants_shadows(const char *path, const struct bd_options *options,
+                              const struct bd_clip_plan *clips)
+{
+    (void)path, (void)clips;
+    return options->shadows ? BD_WANT_SHADOWS : 0;
+}
+
+static unsigned wants_boxes(const char *path, const struct bd_options *options,
+                            const struct bd_clip_plan *clips)
+{
+    (void)path, (void)clips;
+    return options->boxes ? BD_WANT_OBJECTS | BD_WANT_BOXES : 0;
+}
+
+const struct bd_output_kind bd_mask_output = { FILM(mask), PICTURE(labels), .lossless = true,
+                                               .wants_more = wants_shadows };
 const struct bd_output_kind bd_foreground_output = { FILM(foreground), PICTURE(foreground),
                                                      .wants = BD_WANT_FOREGROUND };
 const struct bd_output_kind bd_background_output = { FILM(background), PICTURE(background),
                                                      .wants = BD_WANT_BACKGROUND };
 const struct bd_output_kind bd_overlay_output = { FILM(overlay), PICTURE(overlay),
-                                                  .wants = BD_WANT_OVERLAY };
+                                                  .wants = BD_WANT_OVERLAY,
+                                                  .wants_more = wants_boxes };

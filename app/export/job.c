@@ -19,6 +19,7 @@ struct export
     struct bd_export_setup *setup;
     struct bd_pipeline *pipeline;
     struct bd_activity *activity; /* NULL: no output wants objects */
+    struct bd_clip_plan clips;
     struct bd_outputs *outputs;
     struct bd_statistics statistics;
     int64_t frames;
@@ -148,8 +149,10 @@ static void close_outputs(struct export *export)
 }
 
 /* Opens what is read and written; the exit status if that fails. */
-static int open_all(struct export *export, unsigned wants)
+static int open_all(struct export *export)
 {
+    bd_clip_plan_make(&export->clips, export->options);
+    unsigned wants = bd_outputs_wants(export->options, &export->clips);
     enum bd_status status =
         bd_pipeline_open(&export->pipeline, export->options, false, wants, bd_interrupted, NULL);
     if (status)
@@ -158,17 +161,18 @@ static int open_all(struct export *export, unsigned wants)
         status = bd_activity_create(&export->activity, export->options,
                                     bd_pipeline_info(export->pipeline));
     if (!status)
-        status = bd_outputs_open(&export->outputs, export->options, export->pipeline);
+        status =
+            bd_outputs_open(&export->outputs, export->options, export->pipeline, &export->clips);
     return status ? 1 : 0;
 }
 
 static void run(struct bd_export_job *job, struct export *export)
 {
     const struct bd_options *options = export->options;
-    unsigned wants = bd_outputs_wants(options, &job->outputs) | bd_clips_wants(options);
     bd_statistics_begin(&export->statistics);
+    job->outputs = bd_outputs_count(options);
     job->events = -1;
-    job->exit_status = open_all(export, wants);
+    job->exit_status = open_all(export);
     if (job->exit_status) {
         snprintf(job->line, sizeof job->line, "%s", bd_error_detail());
         atomic_fetch_add(&export->setup->opened, 1);
@@ -187,6 +191,7 @@ static void run(struct bd_export_job *job, struct export *export)
         judge(job, export);
     }
     bd_activity_destroy(&export->activity);
+    bd_clip_plan_release(&export->clips);
     bd_pipeline_close(&export->pipeline);
 }
 
@@ -200,6 +205,8 @@ void bd_export_job_run(struct bd_export_job *job, struct bd_export_setup *setup)
         return;
     }
     own.options.threads = setup->threads;
+    if (!setup->meter)
+        own.options.progress = BD_PROGRESS_NONE; /* the main thread draws that of all */
     run(job, &(struct export){ .options = &own.options, .setup = setup });
     bd_own_options_free(&own);
 }

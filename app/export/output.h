@@ -9,6 +9,7 @@
 #include "video/output/writer.h"
 
 struct bd_activity;
+struct bd_clip_plan;
 struct bd_output_kind;
 
 /* What an output is opened with; all of it stays until the output is closed. */
@@ -17,6 +18,7 @@ struct bd_output_setup {
     const struct bd_options *options;
     const struct bd_reader_info *info;    /* of the input */
     struct bd_separator_options settings; /* of the separator */
+    struct bd_clip_plan *clips;           /* of --clips */
 };
 
 /* An option whose value is the path of the output. The output itself is what `open` makes, of any
@@ -24,10 +26,13 @@ struct bd_output_setup {
 struct bd_output_kind {
     const char *name; /* of the option */
     size_t option;    /* offset in struct bd_options of the path */
-    unsigned wants;   /* BD_WANT_ bits */
+    unsigned wants;   /* BD_WANT_ bits; BD_WANT_SMALL: a small background is enough */
     bool streams;     /* the path "-" is stdout */
     bool folder;      /* the path is a folder, which several inputs may share */
 
+    /* Further BD_WANT_ bits, by the path and the options; NULL: there are none. */
+    unsigned (*wants_more)(const char *path, const struct bd_options *options,
+                           const struct bd_clip_plan *clips);
     /* Of outputs of several files: whether one would be replaced, whose name `path` then is. NULL:
      * the path that is given is that of the file. */
     bool (*replaces)(char path[PATH_MAX], const struct bd_options *options);
@@ -52,6 +57,16 @@ static inline const char *bd_output_path(const struct bd_options *options,
                                          const struct bd_output_kind *kind)
 {
     return *(const char *const *)((const char *)options + kind->option);
+}
+
+/* What the output needs; 0 where it is not given. `clips` as in bd_outputs_wants. */
+static inline unsigned bd_output_wants(const struct bd_options *options,
+                                       const struct bd_output_kind *kind,
+                                       const struct bd_clip_plan *clips)
+{
+    const char *path = bd_output_path(options, kind);
+    unsigned more = path && kind->wants_more ? kind->wants_more(path, options, clips) : 0;
+    return path ? kind->wants | more : 0;
 }
 
 /* The codec that is given for this kind of film alone; NULL: none is, or it is no film. */

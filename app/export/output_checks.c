@@ -96,85 +96,83 @@ static enum bd_status ask(const struct bd_options *options, const struct bd_outp
     return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: not replaced", name, path);
 }
 
+/* Whether clips are written that may be encoded. */
+static bool encodes_clips(const struct bd_options *options)
+{
+    return options->clips && options->clip_mode != BD_CLIPS_COPY && !options->scan_only;
+}
+
 /* Whether an output may be a film that is encoded. */
 static bool has_film(const struct bd_options *options)
 {
-    bool film = options->timelapse || options->synopsis;
+    bool film = options->timelapse || options->synopsis || encodes_clips(options);
     for (int i = 0; i < bd_output_kind_count; i++)
         film |= bd_output_kinds[i]->codec && bd_output_path(options, bd_output_kinds[i]);
-    return film || (options->clips && options->clip_mode != BD_CLIPS_COPY && !options->scan_only);
+    return film;
 }
 
-/* Codecs must exist, and so must films for them. */
+/* Options that change what an output shows or tells need that output. What is counted at lines and
+ * in zones is told at the end. */
+static enum bd_status check_needs(const struct bd_options *options)
+{
+    const char *const objects = "an output of objects, such as --events";
+    const char *const events = "an output of events, such as --events";
+    const struct bd_options *o = options;
+    bool marks = o->lines.count > 0 || o->zones.count > 0;
+    bool has_objects = bd_outputs_wants(o, &(struct bd_clip_plan){ 0 }) & BD_WANT_OBJECTS;
+    bool has_events =
+        has_objects && (marks || o->events || o->clips || o->scan_only || o->timelapse || o->json);
+    const struct {
+        const char *name;
+        bool given, works;
+        const char *needs;
+    } rows[] = {
+        { "mask-codec", o->mask_codec, o->mask, "--mask" },
+        { "foreground-codec", o->foreground_codec, o->foreground, "--foreground" },
+        { "background-codec", o->background_codec, o->background, "--background" },
+        { "overlay-codec", o->overlay_codec, o->overlay, "--overlay" },
+        { "codec", o->codec, has_film(o), "a film that is encoded" },
+        { "shadows", o->shadows, o->mask, "--mask" },
+        { "boxes", o->boxes, o->overlay || o->timelapse || encodes_clips(o),
+          "--overlay, --timelapse, or --clips that are encoded" },
+        { "line", o->lines.count > 0, has_objects, objects },
+        { "zone", o->zones.count > 0, has_objects, objects },
+        { "min-event-length", o->min_event_length != 0, has_events || o->synopsis, events },
+        { "time-post-event", o->time_post_event != 0, has_events, events },
+        { "merge-window", o->merge_window != 0, has_events, events },
+        { "time-before-event", o->time_before_event != 0, o->clips, "--clips" },
+        { "clip-mode", o->clip_mode != BD_CLIPS_DEFAULT, o->clips, "--clips" },
+        { "timelapse-speed", o->timelapse_speed != 0, o->timelapse, "--timelapse" },
+        { "length", o->length != 0, o->synopsis, "--synopsis" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].given && !rows[i].works)
+            return bd_fail(BD_ERROR_ARGUMENT, "--%s: does nothing without %s", rows[i].name,
+                           rows[i].needs);
+    return BD_OK;
+}
+
 static enum bd_status check_codecs(const struct bd_options *options)
 {
     if (options->codec && bd_writer_check_codec(options->codec))
         return bd_fail(BD_ERROR_ARGUMENT, "--codec %s", bd_error_detail());
-    if (options->codec && !has_film(options))
-        return bd_fail(BD_ERROR_ARGUMENT, "--codec %s: no film is to be encoded", options->codec);
     for (int i = 0; i < bd_output_kind_count; i++) {
         const char *codec = bd_output_codec(options, bd_output_kinds[i]);
-        const char *name = bd_output_kinds[i]->name;
-        if (codec && !bd_output_path(options, bd_output_kinds[i]))
-            return bd_fail(BD_ERROR_ARGUMENT, "--%s-codec %s: --%s is not given", name, codec,
-                           name);
         if (codec && bd_writer_check_codec(codec))
-            return bd_fail(BD_ERROR_ARGUMENT, "--%s-codec %s", name, bd_error_detail());
+            return bd_fail(BD_ERROR_ARGUMENT, "--%s-codec %s", bd_output_kinds[i]->name,
+                           bd_error_detail());
     }
     return BD_OK;
-}
-
-/* A speed needs the film that has it. */
-static enum bd_status check_timelapse(const struct bd_options *options)
-{
-    if (options->timelapse_speed == 0 || options->timelapse)
-        return BD_OK;
-    return bd_fail(BD_ERROR_ARGUMENT, "--timelapse-speed %g: --timelapse is not given",
-                   options->timelapse_speed);
-}
-
-/* A length needs the film that has it. */
-static enum bd_status check_synopsis(const struct bd_options *options)
-{
-    if (options->length == 0 || options->synopsis)
-        return BD_OK;
-    return bd_fail(BD_ERROR_ARGUMENT, "--length %g: --synopsis is not given", options->length);
-}
-
-/* Shadows are written into masks alone. */
-static enum bd_status check_shadows(const struct bd_options *options)
-{
-    if (!options->shadows || options->mask)
-        return BD_OK;
-    return bd_fail(BD_ERROR_ARGUMENT, "--shadows: --mask is not given");
-}
-
-/* --boxes has something to be drawn on. */
-static enum bd_status check_boxes(const struct bd_options *options)
-{
-    bool on_clips = options->clips && options->clip_mode != BD_CLIPS_COPY && !options->scan_only;
-    if (!options->boxes || options->overlay || options->timelapse || on_clips)
-        return BD_OK;
-    if (options->clips && options->clip_mode == BD_CLIPS_COPY)
-        return bd_fail(BD_ERROR_ARGUMENT,
-                       "--boxes: cannot be drawn on copies; --clip-mode encode has boxes");
-    return bd_fail(BD_ERROR_ARGUMENT,
-                   "--boxes: is drawn on --overlay, --timelapse or --clips, and none of them is "
-                   "given");
 }
 
 /* A list of events, and no more than lists. */
 static enum bd_status check_scan(const struct bd_options *options)
 {
-    if (options->clip_mode != BD_CLIPS_AUTO && !options->clips)
-        return bd_fail(BD_ERROR_ARGUMENT, "--clip-mode: belongs to --clips, which is not given");
-    if (options->time_before_event != 0 && !options->clips)
-        return bd_fail(BD_ERROR_ARGUMENT,
-                       "--time-before-event: belongs to --clips, which is not given");
     for (int i = 0; i < bd_output_kind_count && options->scan_only; i++) {
         const struct bd_output_kind *kind = bd_output_kinds[i];
         const char *path = bd_output_path(options, kind);
-        bool shows = kind->codec || (kind->wants & ~(unsigned)BD_WANT_OBJECTS);
+        unsigned wants = bd_output_wants(options, kind, &(struct bd_clip_plan){ 0 });
+        bool shows = kind->codec || (wants & ~(unsigned)BD_WANT_OBJECTS);
         if (path && shows)
             return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: --scan-only writes no film and no picture",
                            kind->name, path);
@@ -209,15 +207,9 @@ static enum bd_status check_same(const struct bd_options *options, int index, co
 /* What concerns all exports alike. */
 static enum bd_status check_options(const struct bd_options *options)
 {
-    enum bd_status status = check_codecs(options);
+    enum bd_status status = check_needs(options);
     if (!status)
-        status = check_shadows(options);
-    if (!status)
-        status = check_boxes(options);
-    if (!status)
-        status = check_timelapse(options);
-    if (!status)
-        status = check_synopsis(options);
+        status = check_codecs(options);
     return status ? status : check_scan(options);
 }
 

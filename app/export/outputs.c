@@ -33,32 +33,28 @@ struct bd_outputs {
     struct bd_scan_list *scan_list;    /* likewise */
 };
 
-unsigned bd_outputs_wants(const struct bd_options *options, int *count)
+int bd_outputs_count(const struct bd_options *options)
 {
-    unsigned wants = 0;
-    *count = 0;
+    int count = options->scan_only && !options->clips;
+    for (int i = 0; i < bd_output_kind_count; i++)
+        count += bd_output_kinds[i]->open && bd_output_path(options, bd_output_kinds[i]);
+    return count;
+}
+
+unsigned bd_outputs_wants(const struct bd_options *options, const struct bd_clip_plan *clips)
+{
+    unsigned wants = options->scan_only ? BD_WANT_OBJECTS : 0;
+    bool large = false; /* an output needs a background of full size */
     for (int i = 0; i < bd_output_kind_count; i++) {
-        if (!bd_output_path(options, bd_output_kinds[i]))
-            continue;
-        wants |= bd_output_kinds[i]->wants;
-        *count += bd_output_kinds[i]->open != NULL;
+        unsigned own = bd_output_wants(options, bd_output_kinds[i], clips);
+        large |= (own & BD_WANT_BACKGROUND) && !(own & BD_WANT_SMALL);
+        wants |= own;
     }
-    *count += options->scan_only && !options->clips;
-    if (options->scan_only)
-        wants |= BD_WANT_OBJECTS;
-    if (options->boxes && options->overlay)
-        wants |= BD_WANT_OBJECTS | BD_WANT_BOXES;
-    if (options->shadows && options->mask)
-        wants |= BD_WANT_SHADOWS;
-    /* Plates and heat maps enlarge the last background only, the synopsis one a second. */
-    if ((options->plate || options->heatmap.count || options->synopsis) && !options->background &&
-        !options->contact_sheet)
-        wants |= BD_WANT_SMALL;
-    return wants;
+    return large ? wants & ~(unsigned)BD_WANT_SMALL : wants;
 }
 
 enum bd_status bd_outputs_open(struct bd_outputs **outputs, const struct bd_options *options,
-                               const struct bd_pipeline *pipeline)
+                               const struct bd_pipeline *pipeline, struct bd_clip_plan *clips)
 {
     struct bd_outputs *self = calloc(1, sizeof *self);
     enum bd_status status = BD_OK;
@@ -68,7 +64,7 @@ enum bd_status bd_outputs_open(struct bd_outputs **outputs, const struct bd_opti
     for (int i = 0; i < bd_output_kind_count && !status; i++) {
         const struct bd_output_kind *kind = bd_output_kinds[i];
         struct bd_output_setup setup = { kind, options, bd_pipeline_info(pipeline),
-                                         bd_pipeline_settings(pipeline) };
+                                         bd_pipeline_settings(pipeline), clips };
         const char *path = bd_output_path(options, kind);
         if (path && kind->open)
             status = kind->open(&self->items[i], path, &setup);
@@ -76,7 +72,7 @@ enum bd_status bd_outputs_open(struct bd_outputs **outputs, const struct bd_opti
             bd_fail(status, "--%s %s", kind->name, bd_error_detail());
     }
     if (options->scan_only && !status)
-        status = bd_scan_list_open(&self->scan_list, options, bd_pipeline_info(pipeline));
+        status = bd_scan_list_open(&self->scan_list, options, bd_pipeline_info(pipeline), clips);
     if (status) {
         char detail[bd_detail_size]; /* closing may fail too */
         snprintf(detail, sizeof detail, "%s", bd_error_detail());

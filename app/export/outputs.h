@@ -5,11 +5,15 @@
 #include "app/pipeline/pipeline.h"
 
 struct bd_activity;
+struct bd_clip_plan;
 struct bd_inputs;
 struct bd_outputs;
 
-/* BD_WANT_ bits that the given outputs need; *count is the number of outputs given. */
-unsigned bd_outputs_wants(const struct bd_options *options, int *count);
+/* The number of outputs given. */
+int bd_outputs_count(const struct bd_options *options);
+
+/* BD_WANT_ bits that the given outputs need, with clips that are made as planned. */
+unsigned bd_outputs_wants(const struct bd_options *options, const struct bd_clip_plan *clips);
 
 /* The outputs of all exports of these inputs. Fails if a codec does not exist or has no output, if
  * an output is something that is read (an input, one of its pictures, the region), if two outputs
@@ -18,9 +22,9 @@ unsigned bd_outputs_wants(const struct bd_options *options, int *count);
 enum bd_status bd_all_outputs_check(const struct bd_options *options,
                                     const struct bd_inputs *inputs);
 
-/* Opens all given outputs; on failure nothing stays open. */
+/* Opens all given outputs; on failure nothing stays open. The plan of the clips must stay. */
 enum bd_status bd_outputs_open(struct bd_outputs **outputs, const struct bd_options *options,
-                               const struct bd_pipeline *pipeline);
+                               const struct bd_pipeline *pipeline, struct bd_clip_plan *clips);
 
 /* Writes a separated frame, which `activity` (NULL where no output wants objects) has seen, to all
  * outputs. */

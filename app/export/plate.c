@@ -78,7 +78,7 @@ static enum bd_status close_plate(void **output, const struct bd_activity *activ
 
 const struct bd_output_kind bd_plate_output = { .name = "plate",
                                                 .option = offsetof(struct bd_options, plate),
-                                                .wants = BD_WANT_BACKGROUND,
+                                                .wants = BD_WANT_BACKGROUND | BD_WANT_SMALL,
                                                 .open = open_plate,
                                                 .write = remember,
                                                 .keep_old = keep_old,

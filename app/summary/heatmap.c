@@ -15,9 +15,9 @@ struct heatmap {
     int width, height; /* of the input */
     struct bd_heat *heat;
     struct bd_frame_times times;
-    const struct bd_frame
-        *background; /* the last one, the pipeline's; NULL before the first frame */
-    double last;     /* seconds for which the last frame is shown */
+    const struct bd_frame *background; /* the last one, the pipeline's; NULL for numbers */
+    int64_t frames;
+    double last; /* seconds for which the last frame is shown */
     bool keeps_old;
     struct bd_writer *writer; /* of the picture; NULL: numbers are asked for */
     struct bd_part *part;     /* of the numbers */
@@ -71,6 +71,7 @@ static enum bd_status add(void *output, const struct bd_result *result,
     bd_heat_add(self->heat, mask, bd_frame_times_next(&self->times, mask->pts));
     self->last = own > 0 && own <= self->times.most ? own : self->times.usual;
     self->background = result->background;
+    self->frames++;
     return BD_OK;
 }
 
@@ -113,7 +114,7 @@ static enum bd_status write_numbers(const struct heatmap *self)
 /* Ends the file of numbers, whose writing returned `status`. A part of them is of no use. */
 static enum bd_status end_numbers(struct heatmap *self, enum bd_status status)
 {
-    enum bd_part_end end = status || !self->background ? BD_PART_NONE
+    enum bd_part_end end = status || self->frames == 0 ? BD_PART_NONE
                            : self->keeps_old           ? BD_PART_BROKEN
                                                        : BD_PART_WHOLE;
     enum bd_status named = bd_part_close(&self->part, end);
@@ -127,7 +128,7 @@ static enum bd_status close_heatmap(void **output, const struct bd_activity *act
     enum bd_status status = BD_OK;
     if (!self)
         return BD_OK;
-    if (self->background) {
+    if (self->frames > 0) {
         bd_heat_end(self->heat, self->last);
         status = self->writer ? write_picture(self) : write_numbers(self);
     }
@@ -139,12 +140,20 @@ static enum bd_status close_heatmap(void **output, const struct bd_activity *act
     return status;
 }
 
+/* A picture is drawn over the last background alone, which it enlarges itself. */
+static unsigned wants_background(const char *path, const struct bd_options *options,
+                                 const struct bd_clip_plan *clips)
+{
+    (void)options, (void)clips;
+    return is_numbers(path) ? 0 : BD_WANT_BACKGROUND | BD_WANT_SMALL;
+}
+
 /* The option is given twice for a picture and the numbers. */
-#define HEATMAP(number)                                                                        \
-    {                                                                                          \
-        .name = "heatmap", .option = offsetof(struct bd_options, heatmap.items[number]),       \
-        .wants = BD_WANT_BACKGROUND, .open = open_heatmap, .write = add, .keep_old = keep_old, \
-        .close = close_heatmap                                                                 \
+#define HEATMAP(number)                                                                           \
+    {                                                                                             \
+        .name = "heatmap", .option = offsetof(struct bd_options, heatmap.items[number]),          \
+        .wants_more = wants_background, .open = open_heatmap, .write = add, .keep_old = keep_old, \
+        .close = close_heatmap                                                                    \
     }
 
 const struct bd_output_kind bd_heatmap_output = HEATMAP(0);

@@ -165,16 +165,6 @@ static enum bd_status write_picture(void *user, const struct bd_frame *picture)
     return bd_async_writer_write(s->writer, picture);
 }
 
-/* Progress for what comes after the last frame of the input, which may take a minute. Only where
- * no other export can draw its own: several exports need --output-dir. */
-static void begin_meter(struct synopsis *s, int64_t pictures)
-{
-    struct bd_options options = *s->options;
-    if (options.output_dir)
-        options.progress = BD_PROGRESS_NONE;
-    bd_meter_begin(&s->meter, &options, "synopsis", pictures);
-}
-
 /* Shows what was collected. */
 static enum bd_status render(struct synopsis *s)
 {
@@ -195,7 +185,8 @@ static enum bd_status render(struct synopsis *s)
                schedule.count, s->tubes.count + s->tubes.forgotten, schedule.end,
                (double)s->file.size / 1e6);
         status = bd_plates_finish(&s->plates);
-        begin_meter(s, bd_play_count(&schedule, &play));
+        /* What comes after the last frame of the input may take a minute. */
+        bd_meter_begin(&s->meter, s->options, "synopsis", bd_play_count(&schedule, &play));
         if (!status)
             status = bd_play(&s->tubes, &s->plates, &schedule, &play, write_picture, s);
         bd_meter_end(&s->meter);
@@ -221,7 +212,8 @@ static enum bd_status close_synopsis(void **output, const struct bd_activity *ac
 const struct bd_output_kind bd_synopsis_output = { .name = "synopsis",
                                                    .option = offsetof(struct bd_options, synopsis),
                                                    .wants = BD_WANT_OBJECTS | BD_WANT_COLOR |
-                                                            BD_WANT_BACKGROUND | BD_WANT_SHADOWS,
+                                                            BD_WANT_BACKGROUND | BD_WANT_SMALL |
+                                                            BD_WANT_SHADOWS,
                                                    .open = open_synopsis,
                                                    .write = add,
                                                    .keep_old = keep_old,

@@ -355,7 +355,7 @@ static void write_timelapse(const char *path, double speed)
                                          .time_base = { 1, 1000 },
                                          .frame_rate = { 25, 1 },
                                          .pixel_aspect = { 1, 1 } };
-    const struct bd_output_setup setup = { &bd_timelapse_output, &options, &info, { 0 } };
+    const struct bd_output_setup setup = { &bd_timelapse_output, &options, &info, { 0 }, NULL };
     struct bd_object object = { .id = 1, .x = 8, .y = 8, .width = 9, .height = 9, .area = 81 };
     struct bd_frame input = { 0 }, mask = { 0 };
     struct bd_result result = { .input = &input, .mask = &mask, .objects = &object };
@@ -431,6 +431,16 @@ static void a_timelapse_is_slow_only_where_something_moves(void **state)
     near(read_times(times, most, path), most, 1); /* after the event a frame waits for a step */
 }
 
+/* A picture is drawn over the background; numbers alone are made of masks. */
+static void numbers_need_no_background(void **state)
+{
+    (void)state;
+    const struct bd_options options = { .heatmap = { .items = { "h.npy", "h.png" }, .count = 2 } };
+    assert_int_equal(bd_output_wants(&options, &bd_heatmap_output, NULL), 0);
+    assert_int_equal(bd_output_wants(&options, &bd_second_heatmap_output, NULL),
+                     BD_WANT_BACKGROUND | BD_WANT_SMALL);
+}
+
 static void bad_input_is_told_in_one_line(void **state)
 {
     static const struct {
@@ -447,7 +457,8 @@ static void bad_input_is_told_in_one_line(void **state)
         { "--timelapse t.abc", "--timelapse t.abc: " },
         { "--timelapse t.png", "--timelapse t.png: this name holds one picture" },
         { "--timelapse none/t.mp4", "--timelapse none/t.mp4: " },
-        { "--timelapse-speed 5 --mask m.mkv", "--timelapse-speed 5: --timelapse is not given" },
+        { "--timelapse-speed 5 --mask m.mkv",
+          "--timelapse-speed: does nothing without --timelapse" },
         { "--timelapse t.mp4 --timelapse-speed 0.5", "--timelapse-speed 0.5: must be 1..10000" },
         { "--timelapse t.mp4 --timelapse-speed fast",
           "--timelapse-speed fast: must be a number, 1..10000" },
@@ -479,6 +490,7 @@ int main(void)
         cmocka_unit_test(a_gap_is_one_step),
         CLI_TEST(export_writes_the_seconds_of_the_masks),
         CLI_TEST(a_timelapse_is_slow_only_where_something_moves),
+        cmocka_unit_test(numbers_need_no_background),
         CLI_TEST(bad_input_is_told_in_one_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

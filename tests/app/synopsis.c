@@ -273,7 +273,7 @@ static void run_film(const struct bd_options *options, const char *path,
                                    .time_base = { 1, 1000 },
                                    .frame_rate = { rate, 1 },
                                    .pixel_aspect = { 1, 1 } };
-    struct bd_output_setup setup = { &bd_synopsis_output, options, &info, { .channels = 3 } };
+    struct bd_output_setup setup = { &bd_synopsis_output, options, &info, { .channels = 3 }, NULL };
     void *output;
     assert_int_equal(bd_frame_create(&input, width, height, BD_RGB24), BD_OK);
     assert_int_equal(bd_frame_create(&mask, width, height, BD_GRAY8), BD_OK);
@@ -622,7 +622,7 @@ static void bad_input_is_one_line(void **state)
     refuses(*state, "--synopsis s.png", "--synopsis s.png: this name holds one picture");
     refuses(*state, "--synopsis no/s.mp4", "--synopsis no/s.mp4: its folder cannot be used");
     refuses(*state, "--synopsis s.mp4 --mask s.mp4", "--synopsis s.mp4: is the file of --mask too");
-    refuses(*state, "--mask m.mkv --length 5", "--length 5: --synopsis is not given");
+    refuses(*state, "--mask m.mkv --length 5", "--length: does nothing without --synopsis");
     refuses(*state, "--synopsis s.mp4 --length 0", "--length 0: must be 1..3600");
     refuses(*state, "--synopsis s.mp4 --length -3", "--length -3: must be 1..3600");
     refuses(*state, "--synopsis s.mp4 --length long", "--length long: must be seconds");
@@ -761,7 +761,11 @@ static void a_terminal_shows_the_progress(void **state)
     static const struct {
         const char *options;
         int exit_status; /* of grep */
-    } rows[] = { { "", 0 }, { "-q", 1 }, { "--progress none", 1 }, { "-o folder", 1 } };
+    } rows[] = { { "", 0 },
+                 { "-q", 1 },
+                 { "--progress none", 1 },
+                 { "-o folder", 0 },
+                 { "synth:noise?frames=9 -o many", 1 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char command[512];
         snprintf(command, sizeof command,

@@ -29,7 +29,7 @@ static enum bd_status open_output(void **output, const char *path, struct bd_rat
 {
     static const struct bd_options options;
     const struct bd_reader_info info = { .width = 640, .height = 480, .time_base = time_base };
-    const struct bd_output_setup setup = { &bd_tracks_output, &options, &info, { 0 } };
+    const struct bd_output_setup setup = { &bd_tracks_output, &options, &info, { 0 }, NULL };
     return bd_tracks_output.open(output, path, &setup);
 }
 

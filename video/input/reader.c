@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "video/input/pieces.h"
 #include "video/input/source.h"
 #include "video/yuv.h"
 
@@ -252,6 +253,9 @@ static enum bd_status begin(struct bd_reader *r, const char *input,
     if (options->start <= 0)
         return BD_OK;
     status = go_to(r, pts_at(r, options->start));
+    if (status == BD_END && options->pieces)
+        return bd_fail(BD_ERROR_ARGUMENT, "film of %d pieces: start %g s is behind its last frame",
+                       options->pieces->count, options->start);
     if (status == BD_END)
         return bd_fail(BD_ERROR_ARGUMENT, "'%s': start %g s is behind its last frame", input,
                        options->start);

@@ -33,7 +33,7 @@ static const double recognition = 2;
 struct clips {
     const char *folder;
     char stem[bd_clip_stem_size];
-    struct bd_clip_plan plan;
+    struct bd_clip_plan *plan;
     struct bd_clip_copier *copier;   /* where clips are copied */
     struct bd_clip_encoder *encoder; /* where they are encoded */
     int64_t before, post;            /* nanoseconds around an event */
@@ -45,20 +45,20 @@ struct clips {
 static enum bd_status open_copier(struct clips *clips, const struct bd_options *options,
                                   bool overwrite)
 {
-    const char *lost = bd_cutter_lost_sound(clips->plan.cutter);
+    const char *lost = bd_cutter_lost_sound(clips->plan->cutter);
     if (lost)
         bd_log(BD_LOG_WARNING, "clips have no sound: a .%s file does not hold %s",
-               clips->plan.extension, lost);
-    if (strcmp(clips->plan.extension, "mp4") != 0)
-        bd_log(BD_LOG_WARNING, "clips are .%s files: .mp4 does not hold %s", clips->plan.extension,
-               bd_cutter_codec(clips->plan.cutter));
+               clips->plan->extension, lost);
+    if (strcmp(clips->plan->extension, "mp4") != 0)
+        bd_log(BD_LOG_WARNING, "clips are .%s files: .mp4 does not hold %s", clips->plan->extension,
+               bd_cutter_codec(clips->plan->cutter));
     if (options->boxes)
         bd_log(BD_LOG_WARNING, "clips have no boxes: they are copied (--clip-mode copy)");
     struct bd_clip_copier_options copier = { .folder = clips->folder,
                                              .stem = clips->stem,
                                              .input = options->arguments[0],
                                              .reader = bd_clip_reader(options),
-                                             .cutter = clips->plan.cutter,
+                                             .cutter = clips->plan->cutter,
                                              .overwrite = overwrite };
     return bd_clip_copier_open(&clips->copier, &copier);
 }
@@ -69,7 +69,7 @@ static enum bd_status try_writer(struct clips *clips, const struct bd_writer_opt
 {
     char path[PATH_MAX];
     struct bd_writer *writer = NULL;
-    snprintf(clips->plan.extension, sizeof clips->plan.extension, "%s", extension);
+    snprintf(clips->plan->extension, sizeof clips->plan->extension, "%s", extension);
     bd_clip_path(path, clips->folder, clips->stem, 1, extension);
     enum bd_status status = bd_writer_open(&writer, path, options);
     bd_writer_close(&writer);
@@ -81,8 +81,8 @@ static enum bd_status open_encoder(struct clips *clips, const struct bd_output_s
 {
     const struct bd_options *options = setup->options;
     struct bd_writer_options writer = bd_output_writer(setup, BD_RGB24);
-    if (*clips->plan.reason)
-        bd_log(BD_LOG_INFO, "clips are encoded: %s", clips->plan.reason);
+    if (*clips->plan->reason)
+        bd_log(BD_LOG_INFO, "clips are encoded: %s", clips->plan->reason);
     int cores = bd_cores_of(options);
     writer.overwrite = overwrite;
     writer.whole_only = true;
@@ -96,7 +96,7 @@ static enum bd_status open_encoder(struct clips *clips, const struct bd_output_s
     double reach = bd_time_before_event(options) + bd_min_event_length(options) + recognition;
     struct bd_clip_encoder_options encoder = { .folder = clips->folder,
                                                .stem = clips->stem,
-                                               .extension = clips->plan.extension,
+                                               .extension = clips->plan->extension,
                                                .writer = writer,
                                                .writers =
                                                    count_writers(writer.width, writer.height),
@@ -110,7 +110,6 @@ static void destroy(struct clips *clips)
 {
     if (clips->made_folder && clips->frames == 0)
         rmdir(clips->folder);
-    bd_clip_plan_release(&clips->plan);
     free(clips);
 }
 
@@ -126,24 +125,25 @@ static enum bd_status open_files(struct clips *clips, const struct bd_output_set
     }
     /* bd_outputs_check has asked whether the files that are there may be replaced. */
     bool overwrite = bd_clip_exists(path, clips->folder, clips->stem);
-    return clips->plan.copies ? open_copier(clips, setup->options, overwrite)
-                              : open_encoder(clips, setup, overwrite);
+    return clips->plan->copies ? open_copier(clips, setup->options, overwrite)
+                               : open_encoder(clips, setup, overwrite);
 }
 
 static enum bd_status open_clips(void **output, const char *path,
                                  const struct bd_output_setup *setup)
 {
-    struct clips *clips = calloc(1, sizeof *clips);
     *output = NULL;
+    if (setup->clips->status)
+        return bd_fail(setup->clips->status, "%s", setup->clips->reason);
+    struct clips *clips = calloc(1, sizeof *clips);
     if (!clips)
         return bd_fail(BD_ERROR_MEMORY, "%s: no memory for the clips", path);
     clips->folder = path;
+    clips->plan = setup->clips;
     clips->before = (int64_t)(bd_time_before_event(setup->options) * second);
     clips->post = (int64_t)(bd_time_post_event(setup->options) * second);
     bd_clip_own_stem(clips->stem, setup->options);
-    enum bd_status status = bd_clip_plan_make(&clips->plan, setup->options);
-    if (!status && !setup->options->scan_only)
-        status = open_files(clips, setup);
+    enum bd_status status = setup->options->scan_only ? BD_OK : open_files(clips, setup);
     if (status)
         destroy(clips);
     else
@@ -196,9 +196,6 @@ static enum bd_status write_clips(void *output, const struct bd_result *result,
     clips->last = bd_activity_time(activity);
     if (clips->frames++ == 0)
         clips->first = clips->last;
-    if (clips->encoder && !result->input->data) /* wanted by bd_clips_wants, if it has seen that */
-        return bd_fail(BD_ERROR_IO, "%s: the input could be copied at first, but not later",
-                       clips->folder);
     if (clips->encoder)
         status = bd_clip_encoder_add(clips->encoder, result->input, clips->last,
                                      clips->boxes ? result->objects : NULL, result->object_count);
@@ -244,9 +241,18 @@ static bool clips_replace(char path[PATH_MAX], const struct bd_options *options)
     return !options->scan_only && bd_clip_exists(path, options->clips, stem);
 }
 
+/* Clips that are encoded need the pictures of the input. */
+static unsigned wants_pictures(const char *path, const struct bd_options *options,
+                               const struct bd_clip_plan *clips)
+{
+    (void)path;
+    return clips->copies || options->scan_only ? 0 : BD_WANT_INPUT | BD_WANT_COLOR;
+}
+
 const struct bd_output_kind bd_clips_output = { .name = "clips",
                                                 .option = offsetof(struct bd_options, clips),
                                                 .wants = BD_WANT_OBJECTS,
+                                                .wants_more = wants_pictures,
                                                 .folder = true,
                                                 .replaces = clips_replace,
                                                 .open = open_clips,

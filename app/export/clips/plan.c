@@ -1,7 +1,5 @@
 #include "app/export/clips/plan.h"
 
-#include "app/pipeline/pipeline.h"
-
 struct bd_reader_options bd_clip_reader(const struct bd_options *options)
 {
     return (struct bd_reader_options){ .input_format = options->input_format,
@@ -23,12 +21,11 @@ static enum bd_status open_cutter(struct bd_clip_plan *plan, const struct bd_opt
     return BD_OK;
 }
 
-enum bd_status bd_clip_plan_make(struct bd_clip_plan *plan, const struct bd_options *options)
+static enum bd_status choose(struct bd_clip_plan *plan, const struct bd_options *options)
 {
-    *plan = (struct bd_clip_plan){ .extension = "mp4" };
     bool joined = options->piece_count > 1;
     if (options->clip_mode == BD_CLIPS_ENCODE ||
-        (options->clip_mode == BD_CLIPS_AUTO && (options->boxes || joined)))
+        (options->clip_mode != BD_CLIPS_COPY && (options->boxes || joined)))
         return BD_OK;
     if (joined)
         return bd_fail(BD_ERROR_UNSUPPORTED,
@@ -44,17 +41,16 @@ enum bd_status bd_clip_plan_make(struct bd_clip_plan *plan, const struct bd_opti
     return BD_OK;
 }
 
+void bd_clip_plan_make(struct bd_clip_plan *plan, const struct bd_options *options)
+{
+    *plan = (struct bd_clip_plan){ .extension = "mp4" };
+    if (options->clips)
+        plan->status = choose(plan, options);
+    if (plan->status)
+        snprintf(plan->reason, sizeof plan->reason, "%s", bd_error_detail());
+}
+
 void bd_clip_plan_release(struct bd_clip_plan *plan)
 {
     bd_cutter_close(&plan->cutter);
-}
-
-unsigned bd_clips_wants(const struct bd_options *options)
-{
-    struct bd_clip_plan plan;
-    if (!options->clips || options->scan_only || bd_clip_plan_make(&plan, options))
-        return 0; /* what is wrong is told when the clips are opened */
-    unsigned wants = plan.copies ? 0 : BD_WANT_INPUT | BD_WANT_COLOR;
-    bd_clip_plan_release(&plan);
-    return wants;
 }

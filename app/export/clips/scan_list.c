@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "app/export/clips/names.h"
-#include "app/export/clips/plan.h"
 #include "video/output_file.h"
 
 struct bd_scan_list {
@@ -22,26 +21,19 @@ static enum bd_status check_stdout(void)
 }
 
 enum bd_status bd_scan_list_open(struct bd_scan_list **list, const struct bd_options *options,
-                                 const struct bd_reader_info *info)
+                                 const struct bd_reader_info *info, const struct bd_clip_plan *plan)
 {
-    struct bd_clip_plan plan;
     struct bd_scan_list *self = calloc(1, sizeof *self);
     *list = NULL;
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for the list of events");
-    enum bd_status status = options->clips ? bd_clip_plan_make(&plan, options) : BD_OK;
-    if (options->clips && !status) {
-        self->folder = options->clips;
-        bd_clip_own_stem(self->stem, options);
-        snprintf(self->extension, sizeof self->extension, "%s", plan.extension);
-        bd_clip_plan_release(&plan);
-    }
+    self->folder = options->clips;
+    bd_clip_own_stem(self->stem, options);
+    snprintf(self->extension, sizeof self->extension, "%s", plan->extension);
     self->live = info->live;
-    if (!status) {
-        printf("event  start         end           duration      objects%s\n",
-               self->folder ? "  clip" : "");
-        status = check_stdout();
-    }
+    printf("event  start         end           duration      objects%s\n",
+           self->folder ? "  clip" : "");
+    enum bd_status status = check_stdout();
     if (status)
         free(self);
     else
