@@ -65,6 +65,7 @@ static void turn(struct bd_tracker *back, const struct bd_tracker *tracker)
         track->object.vy = -track->object.vy;
         track->object.since = -tracker->time - long_ago;
         track->own = true;
+        track->subject = false;
         track->origin = 0;
     }
 }
@@ -150,6 +151,8 @@ void bd_backward_tell(struct bd_tracker *tracker, int64_t first)
     if (look.count == 0)
         return;
     turn(look.back, tracker);
+    for (int i = 0; i < look.count; i++)
+        bd_track_find(look.back, look.subjects[i].track->serial)->subject = true;
     for (int ago = 1; look.count > 0 && ago <= bd_past_frames; ago++) {
         int kept = 0;
         mask = bd_history_load(tracker->history, ago, &look.back->components);

@@ -38,6 +38,7 @@ struct bd_track {
     int pieces;              /* how many it holds */
     bool own;                /* it has shown that it is more than a fragment of its parent */
     struct bd_shape shape;   /* from the time when it was alone */
+    bool subject;            /* backwards: its boxes are to be told */
     bool gone;               /* to be forgotten */
 };
 

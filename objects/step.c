@@ -140,15 +140,25 @@ static void look_how_far(struct bd_tracker *tracker, struct bd_track *track)
                                 far_scales * bd_kalman_scale(&track->kalman);
 }
 
+/* Whether the places of the tracks in a piece are worth their time. Backwards, those of subjects
+ * are. */
+static bool matters(const struct bd_tracker *tracker, int piece)
+{
+    bool any = tracker->history != NULL;
+    for (int t = 0; t < tracker->count && !any; t++)
+        any = tracker->tracks[t].piece == piece && tracker->tracks[t].subject;
+    return any;
+}
+
 static void see(struct bd_tracker *tracker)
 {
     for (int i = 0; i < tracker->piece_count; i++) {
         const int t = tracker->holder[i];
         if (t < 0 || tracker->tracks[t].piece != i)
             continue;
-        if (tracker->members[i] > 1)
+        if (tracker->members[i] > 1 && matters(tracker, i))
             bd_groups_fit(tracker, i);
-        else
+        else if (tracker->members[i] == 1)
             see_alone(tracker, t);
     }
 }
