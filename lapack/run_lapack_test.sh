@@ -50,7 +50,7 @@ for routine in sgeqrf sgeqr2 sorgqr sorg2r sormqr sorm2r sgeqr sgemqr sgels; do
     fi
 done
 
-# xeigtsts must say of as many groups that they passed as it does without the drop-in, and of none that it
+# xeigtsts must say of as many groups that they passed as without the drop-in, or of more, and of none that it
 # failed. What a group is called differs from input to input.
 #   eigen INPUT DROP-IN
 eigen()
@@ -65,7 +65,7 @@ for input in svd sgd gqr glm lse sgg sep nep; do
     passed=$(grep -c ' passed the ' "$scratch/out")
     wanted=$(grep -c ' passed the ' "$scratch/plain")
     echo "xeigtsts $input: $passed of $wanted groups passed"
-    if [ "$passed" = 0 ] || [ "$passed" != "$wanted" ] || grep -iE 'failed|did not pass' "$scratch/out" >&2; then
+    if [ "$passed" = 0 ] || [ "$passed" -lt "$wanted" ] || grep -iE 'failed|did not pass' "$scratch/out" >&2; then
         echo "$input: not all tests passed" >&2
         failed=1
     fi
