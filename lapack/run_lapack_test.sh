@@ -50,8 +50,9 @@ for routine in sgeqrf sgeqr2 sorgqr sorg2r sormqr sorm2r sgeqr sgemqr sgels; do
     fi
 done
 
-# xeigtsts must say of as many groups that they passed as without the drop-in, or of more, and of none that it
-# failed. What a group is called differs from input to input.
+# xeigtsts must say of as many groups that they passed as it judges without the drop-in, and of none that it
+# failed. Without the drop-in a group may fail, by the kernels that OpenBLAS has for a processor. What a group
+# is called differs from input to input.
 #   eigen INPUT DROP-IN
 eigen()
 {
@@ -63,9 +64,9 @@ for input in svd sgd gqr glm lse sgg sep nep; do
     eigen $input '' >"$scratch/plain"
     eigen $input "$drop_in" >"$scratch/out" || failed=1
     passed=$(grep -c ' passed the ' "$scratch/out")
-    wanted=$(grep -c ' passed the ' "$scratch/plain")
+    wanted=$(grep -cE ' passed the | failed the | failed to pass the ' "$scratch/plain")
     echo "xeigtsts $input: $passed of $wanted groups passed"
-    if [ "$passed" = 0 ] || [ "$passed" -lt "$wanted" ] || grep -iE 'failed|did not pass' "$scratch/out" >&2; then
+    if [ "$passed" = 0 ] || [ "$passed" != "$wanted" ] || grep -iE 'failed|did not pass' "$scratch/out" >&2; then
         echo "$input: not all tests passed" >&2
         failed=1
     fi
