@@ -65,7 +65,6 @@ static void turn(struct bd_tracker *back, const struct bd_tracker *tracker)
         track->object.vy = -track->object.vy;
         track->object.since = -tracker->time - long_ago;
         track->own = true;
-        track->subject = false;
         track->origin = 0;
     }
 }
@@ -80,11 +79,12 @@ static void add(struct look *look, struct subject subject)
 static void find_subjects(struct look *look, const struct bd_track *track, int64_t first)
 {
     const struct bd_tracker *tracker = look->tracker;
-    const struct bd_track *origin = bd_track_find(look->tracker, track->origin);
     const double parted = track->parted + delay;
     if (!track->object.id || track->piece < 0)
         return;
-    if (track->object.id >= first && origin && origin->object.id) {
+    const struct bd_track *origin =
+        track->object.id >= first ? bd_track_find(look->tracker, track->origin) : NULL;
+    if (origin && origin->object.id) {
         const double from = origin->object.since, until = track->object.since;
         add(look, (struct subject){ track, origin, from, until, false });
         add(look, (struct subject){ origin, track, from, until, false });
@@ -144,8 +144,10 @@ static bool tell(struct look *look, const struct subject *subject, const struct 
 
 void bd_backward_tell(struct bd_tracker *tracker, int64_t first)
 {
-    struct look look = { .tracker = tracker, .back = tracker->backward };
-    const struct bd_kept_mask *mask;
+    struct look look; /* large, so the subjects are not cleared for each frame */
+    look.tracker = tracker;
+    look.back = tracker->backward;
+    look.count = 0;
     for (int t = 0; t < tracker->count; t++)
         find_subjects(&look, &tracker->tracks[t], first);
     if (look.count == 0)
@@ -155,7 +157,8 @@ void bd_backward_tell(struct bd_tracker *tracker, int64_t first)
         bd_track_find(look.back, look.subjects[i].track->serial)->subject = true;
     for (int ago = 1; look.count > 0 && ago <= bd_past_frames; ago++) {
         int kept = 0;
-        mask = bd_history_load(tracker->history, ago, &look.back->components);
+        const struct bd_kept_mask *mask =
+            bd_history_load(tracker->history, ago, &look.back->components);
         if (!mask)
             return;
         bd_tracker_step(look.back, -mask->time);

@@ -42,9 +42,9 @@ static int best_cover(const struct bd_tracker *tracker, const struct bd_track *t
 }
 
 /* Whether the child is a fragment that has come back to what it broke off. */
-static bool heals(const struct bd_track *child, const struct bd_track *parent, double time)
+static bool heals(const struct bd_track *child, const struct bd_track *origin, double time)
 {
-    return child->origin == parent->serial && !child->own &&
+    return child->origin == origin->serial && !child->own &&
            time - child->object.since < short_life;
 }
 

@@ -39,8 +39,7 @@ void bd_history_destroy(struct bd_history **history)
 
 void bd_history_forget(struct bd_history *history)
 {
-    if (history)
-        history->oldest = history->count;
+    history->oldest = history->count;
 }
 
 /* Forgets the masks up to the last one whose runs are among the `count` from `first` on. */

@@ -13,7 +13,6 @@ struct bd_tracker;
 enum bd_status bd_history_create(struct bd_history **history);
 void bd_history_destroy(struct bd_history **history);
 
-/* NULL: does nothing. */
 void bd_history_forget(struct bd_history *history);
 
 /* Keeps the mask of the tracker's present frame. */

@@ -36,7 +36,7 @@ struct bd_track {
     double certainty;        /* 0..1: that its number has not been mistaken */
     int piece;               /* the one that it is in; -1: not seen. Others may be in it too. */
     int pieces;              /* how many it holds */
-    bool own;                /* it has shown that it is more than a fragment of its parent */
+    bool own;                /* it has shown that it is more than a fragment of its origin */
     struct bd_shape shape;   /* from the time when it was alone */
     bool subject;            /* backwards: its boxes are to be told */
     bool gone;               /* to be forgotten */

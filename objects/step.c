@@ -15,7 +15,7 @@ static const double seen_share = .7;      /* of its time that a candidate must b
 static const double expected_share = .25; /* of a box, which is where it was expected */
 static const double border_patience = .2; /* seconds; of what leaves the picture */
 static const double border_slack = 3;     /* deviations of an edge */
-static const double far_scales = .75;     /* from its parent: a fragment that is an object */
+static const double far_scales = .75;     /* from its origin: a fragment that is an object */
 static const double odd_growth = 2;       /* a box that changed so much is believed less */
 static const double odd_doubt = 3;
 static const double settling = 1;       /* seconds */
@@ -134,9 +134,9 @@ static void look_how_far(struct bd_tracker *tracker, struct bd_track *track)
 {
     if (track->own || !track->origin)
         return;
-    const struct bd_track *parent = bd_track_find(tracker, track->origin);
-    track->own = !parent || fmax(bd_extent_gap_x(&track->box, &parent->box),
-                                 bd_extent_gap_y(&track->box, &parent->box)) >
+    const struct bd_track *origin = bd_track_find(tracker, track->origin);
+    track->own = !origin || fmax(bd_extent_gap_x(&track->box, &origin->box),
+                                 bd_extent_gap_y(&track->box, &origin->box)) >
                                 far_scales * bd_kalman_scale(&track->kalman);
 }
 
