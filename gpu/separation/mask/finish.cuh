@@ -8,6 +8,10 @@
 #include "gpu/separation/mask/tile.cuh"
 #include "separation/shared/mask.h"
 
+/* A dilation takes steps, after each of which a barrier is. A step reaches so many times as far as
+ * the last. */
+enum { spread_times = 4 };
+
 /* Dilates rows of `pitch` words by `radius` columns in shared memory, for whole blocks. memory is
  * [2][2][words]: two copies in turn of what pixels spread to the right (0) and to the left (1), the
  * first of which both hold the picture on entry, after a barrier. Returns the copy whose two sides
@@ -16,20 +20,29 @@ static __device__ inline int spread_columns(uint32_t *memory, int words, int pit
 {
     int now = 0;
     for (int done = 0; done < radius;) {
-        /* Pixels spread by 0 .. done so far; the same again, moved on by at most one more. */
-        int step = min(done + 1, radius - done), whole = step / 32, part = step % 32;
+        /* Pixels spread by 0 .. done so far; the same three times more, each moved on by at most
+         * one more than the last. */
+        const int after = min(spread_times * (done + 1) - 1, radius);
         const uint32_t *left = memory + now * 2 * words, *right = left + words;
         uint32_t *next = memory + (1 - now) * 2 * words;
         for (int k = threadIdx.x; k < words; k += blockDim.x) {
             int i = k % pitch;
-            uint32_t far = i - whole - 1 >= 0 ? left[k - whole - 1] : 0;
-            uint32_t near = i - whole >= 0 ? left[k - whole] : 0;
-            next[k] = left[k] | __funnelshift_l(far, near, part);
-            near = i + whole < pitch ? right[k + whole] : 0;
-            far = i + whole + 1 < pitch ? right[k + whole + 1] : 0;
-            next[words + k] = right[k] | __funnelshift_r(near, far, part);
+            uint32_t to_right = left[k], to_left = right[k];
+#pragma unroll
+            for (int time = 1; time < spread_times; time++) {
+                const int step = min(time * (done + 1), after - done);
+                const int whole = step / 32, part = step % 32;
+                uint32_t far = i - whole - 1 >= 0 ? left[k - whole - 1] : 0;
+                uint32_t near = i - whole >= 0 ? left[k - whole] : 0;
+                to_right |= __funnelshift_l(far, near, part);
+                near = i + whole < pitch ? right[k + whole] : 0;
+                far = i + whole + 1 < pitch ? right[k + whole + 1] : 0;
+                to_left |= __funnelshift_r(near, far, part);
+            }
+            next[k] = to_right;
+            next[words + k] = to_left;
         }
-        done += step;
+        done = after;
         now = 1 - now;
         __syncthreads();
     }
@@ -62,11 +75,16 @@ static __global__ void __launch_bounds__(spread_threads)
     int now = 0;
     for (int done = 1; done < window;) {
         /* Row r has the union of rows r .. r + done - 1. */
-        int step = min(done, window - done);
-        done += step;
-        rows = spread_out + window - done;
-        for (int k = threadIdx.x; k < rows * tile_words; k += spread_threads)
-            memory[1 - now][k] = memory[now][k] | memory[now][k + step * tile_words];
+        const int after = min(spread_times * done, window);
+        rows = spread_out + window - after;
+        for (int k = threadIdx.x; k < rows * tile_words; k += spread_threads) {
+            uint32_t w = memory[now][k];
+#pragma unroll
+            for (int time = 1; time < spread_times; time++)
+                w |= memory[now][k + min(time * done, after - done) * tile_words];
+            memory[1 - now][k] = w;
+        }
+        done = after;
         now = 1 - now;
         __syncthreads();
     }

@@ -93,15 +93,15 @@ static __global__ void __launch_bounds__(join_threads)
         join_across_column<reach>(size, bits, forest, k - below);
 }
 
-/* Links each component of a tile straight to its root, to which its area is added. A block a tile.
- */
+/* Links each component of a tile straight to its root, to which its area is added (not to
+ * forest_large). A block a tile. */
 static __global__ void __launch_bounds__(tile_threads) sum_areas(struct mask_forest forest)
 {
     bd_cuda_await();
     bd_cuda_let_follow();
     int count = forest.count[blockIdx.x], first = blockIdx.x * tile_nodes;
     for (int k = threadIdx.x; k - threadIdx.x % 32 < count; k += tile_threads) {
-        int root = -1;
+        int root = forest_large;
         uint32_t area = 0;
         if (k < count) {
             volatile int *parent = forest.parent;
@@ -113,7 +113,7 @@ static __global__ void __launch_bounds__(tile_threads) sum_areas(struct mask_for
                 parent[a] = root;
             }
             if (root == a)
-                root = -1;
+                root = forest_large; /* its area is there */
             else
                 area = forest.area[a];
         }
@@ -121,7 +121,7 @@ static __global__ void __launch_bounds__(tile_threads) sum_areas(struct mask_for
         uint32_t sharing = __match_any_sync(~0u, root);
         uint32_t pixels = __reduce_add_sync(sharing, area & ~at_border);
         uint32_t marked = __reduce_or_sync(sharing, area & at_border);
-        if (root < 0 || threadIdx.x % 32 != __ffs(sharing) - 1)
+        if (root == forest_large || threadIdx.x % 32 != __ffs(sharing) - 1)
             continue;
         atomicAdd(&forest.area[root], pixels);
         if (marked)

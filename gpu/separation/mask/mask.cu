@@ -61,7 +61,7 @@ static __global__ void __launch_bounds__(tile_threads, 2)
     if (!components)
         return;
     __syncthreads();
-    find_components<1>(&m->tile, forest, tile, w, 0);
+    find_components<1>(&m->tile, forest, tile, w, 0, UINT32_MAX);
     if (!objects)
         return;
     /* The count is there: find_components has a barrier after it. */
@@ -88,10 +88,11 @@ static __global__ void __launch_bounds__(tile_threads)
 }
 
 /* kept: `median` without its components of fewer than `least` pixels (least <= 1: all of it). Then
- * the components of each tile's complement, in `clear`. A block a tile. */
+ * the components of each tile's complement, in `clear`, those of more than `hole` pixels all as
+ * one. A block a tile. */
 static __global__ void __launch_bounds__(tile_threads, 2)
     remove_tiles(struct mask_size size, uint32_t *kept, struct mask_forest clear,
-                 const uint32_t *median, struct mask_forest set, int least)
+                 const uint32_t *median, struct mask_forest set, int least, uint32_t hole)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     bd_cuda_await();
@@ -129,7 +130,7 @@ static __global__ void __launch_bounds__(tile_threads, 2)
         edge |= 1;
     if (i == (size.width - 1) / 32)
         edge |= 1u << (size.width - 1) % 32;
-    find_components<0>(&m->tile, clear, tile, ~w & valid, edge);
+    find_components<0>(&m->tile, clear, tile, ~w & valid, edge, hole + 1);
 }
 
 /* The place of an array of `size` bytes, *bytes from the start of `memory`; NULL without memory.
@@ -145,8 +146,13 @@ static struct mask_forest place_forest(unsigned char *memory, size_t *bytes, siz
 {
     struct mask_forest forest;
     size_t nodes = tiles * tile_nodes;
-    forest.parent = (int *)place_array(memory, bytes, nodes * sizeof *forest.parent);
-    forest.area = (uint32_t *)place_array(memory, bytes, nodes * sizeof *forest.area);
+    const size_t numbers = nodes + forest_margin;
+    forest.parent = (int *)place_array(memory, bytes, numbers * sizeof *forest.parent);
+    forest.area = (uint32_t *)place_array(memory, bytes, numbers * sizeof *forest.area);
+    if (memory) {
+        forest.parent += forest_margin;
+        forest.area += forest_margin;
+    }
     forest.label = (uint16_t *)place_array(memory, bytes, nodes * sizeof *forest.label);
     forest.count = (int *)place_array(memory, bytes, tiles * sizeof *forest.count);
     return forest;
@@ -173,6 +179,18 @@ static size_t place(struct bd_cuda_mask *work)
         (unsigned long long *)place_array(memory, &bytes, nodes * sizeof *sums->balance);
     sums->judged = (int *)place_array(memory, &bytes, nodes * sizeof *sums->judged);
     return bytes;
+}
+
+/* forest_large of the complement: it is its own root, as large as can be. */
+static enum bd_status make_large(const struct bd_cuda_mask *work)
+{
+    void *const numbers[] = { work->clear.parent + forest_large, work->clear.area + forest_large };
+    cudaError_t error = cudaSuccess;
+    static_assert(forest_large == -1, "all of its bits are set");
+    for (void *number : numbers)
+        if (error == cudaSuccess)
+            error = cudaMemsetAsync(number, 0xff, sizeof(int), work->cuda->stream);
+    return bd_cuda_check(error, "the mask clean-up");
 }
 
 static enum bd_status allow_shared(const void *kernel, size_t bytes)
@@ -207,8 +225,10 @@ enum bd_status bd_cuda_mask_create(struct bd_cuda *cuda, int width, int height,
         status = bd_cuda_alloc(cuda, &work->memory, place(work), "the mask clean-up");
     if (status == BD_OK) {
         place(work);
-        status = allow_shared((const void *)median_tiles, sizeof(union tile_shared));
+        status = make_large(work);
     }
+    if (status == BD_OK)
+        status = allow_shared((const void *)median_tiles, sizeof(union tile_shared));
     if (status == BD_OK)
         status = allow_shared((const void *)remove_tiles, sizeof(struct remove_shared));
     if (status != BD_OK) {
@@ -355,7 +375,8 @@ enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work,
                                    pictures->foreground);
     if (status == BD_OK && params->max_hole >= 1) {
         bd_cuda_follow(work->cuda, remove_tiles, tiles, tile_threads, sizeof(struct remove_shared),
-                       size, work->kept, work->clear, work->median, work->set, params->min_area);
+                       size, work->kept, work->clear, work->median, work->set, params->min_area,
+                       (uint32_t)params->max_hole);
         status = bd_cuda_launched("removing small components of a mask");
         if (status == BD_OK)
             status = join<0>(work, work->kept, work->clear);

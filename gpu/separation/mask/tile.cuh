@@ -18,7 +18,7 @@
  * multiprocessor of an H100. A warp holds four rows. */
 enum {
     tile_words = 8,
-    tile_rows = 64,
+    tile_rows = 32,
     tile_threads = tile_words * tile_rows,
     /* Runs of a row start at least two pixels apart: (row, x / 2) names a run, its "node". */
     row_nodes = tile_words * 16,
@@ -34,7 +34,11 @@ struct mask_size {
 };
 
 /* The components of a picture. Those of tile t are numbered t * tile_nodes + k, k = 0 .. count[t] -
- * 1; after joining, a component of the picture is a tree of them. */
+ * 1; after joining, a component of the picture is a tree of them. Where components are only asked
+ * whether they are small, those of a tile that are not have the root forest_large from the start.
+ * Else the background's tree would grow across the picture, a tile at a time. */
+enum { forest_large = -1, forest_margin = 64 /* numbers before 0, for forest_large */ };
+
 struct mask_forest {
     uint16_t *label; /* tiles x tile_nodes: the k of each run, by its node */
     int *count;      /* tiles */
@@ -235,11 +239,12 @@ static __device__ inline void add_areas(struct tile_memory *m, int row, int i, u
 }
 
 /* The components of a tile, whose word this thread holds: 8-connected (reach 1) or 4-connected
- * (reach 0). `edge` as in add_areas. Fills label, count, parent and area of tile number `tile`. For
- * blocks of tile_threads; `m` is free for use on entry after a barrier. */
+ * (reach 0). `edge` as in add_areas. Fills label, count, parent and area of tile number `tile`.
+ * Components of `large` pixels, or at the border, belong to forest_large. For blocks of
+ * tile_threads; `m` is free for use on entry after a barrier. */
 template <int reach>
 static __device__ inline void find_components(struct tile_memory *m, struct mask_forest forest,
-                                              int tile, uint32_t w, uint32_t edge)
+                                              int tile, uint32_t w, uint32_t edge, uint32_t large)
 {
     int t = threadIdx.x, row = t / tile_words, i = t % tile_words;
     int first_node = row * row_nodes + i * 16, first = tile * tile_nodes;
@@ -281,8 +286,9 @@ static __device__ inline void find_components(struct tile_memory *m, struct mask
         if (m->label[node] != node)
             continue;
         uint32_t area = m->area[node / 2] >> (node % 2 * 16);
-        forest.area[first + k] = (area & 0x7fff) | (area & 0x8000 ? at_border : 0);
-        forest.parent[first + k] = first + k;
+        area = (area & 0x7fff) | (area & 0x8000 ? at_border : 0);
+        forest.area[first + k] = area;
+        forest.parent[first + k] = area < large ? first + k : forest_large;
         m->label[node] = ~k;
         k++;
     }
