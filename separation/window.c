@@ -139,11 +139,25 @@ static enum bd_status append_newest(struct bd_separator *s, int part)
     r.rows = r.cols = s->columns - 1;
     enum bd_status status = s->backend->ops->separation->gram(
         s->state, s->order, s->columns, (float)s->options.lambda, part, s->gram);
-    if (status == BD_OK && part == bd_sep_gram_parts - 1)
+    if (status == BD_OK && part == s->backend->ops->separation->gram_parts - 1)
         status = bd_qr_append_gram_device(s->update, &r, s->gram);
     if (status != BD_OK)
         s->r_valid = false; /* R has lost a column and not gained one */
     return status;
+}
+
+/* R's share of part `part` of the slide, beside the frames: the products, or its SVD. */
+static enum bd_status slide_r(struct bd_separator *s, int part)
+{
+    const struct bd_separation_ops *ops = s->backend->ops->separation;
+    if (part > ops->gram_parts)
+        return BD_OK;
+    enum bd_status status = ops->beside ? ops->beside(s->state, 1) : BD_OK;
+    if (status != BD_OK)
+        return status;
+    status = part < ops->gram_parts ? append_newest(s, part) : decompose(s);
+    enum bd_status ended = ops->beside ? ops->beside(s->state, 0) : BD_OK;
+    return status == BD_OK ? ended : status;
 }
 
 /* The next part of the slide: products, the SVD of R, the basis. Where R must be made again, all of
@@ -152,10 +166,8 @@ static enum bd_status slide_on(struct bd_separator *s)
 {
     enum bd_status status = BD_OK;
     int part = s->part++;
-    if (s->r_valid && part < bd_sep_gram_parts)
-        return append_newest(s, part);
-    if (s->r_valid && part == bd_sep_gram_parts)
-        return decompose(s);
+    if (s->r_valid && part < bd_sep_slide_frames - 1)
+        return slide_r(s, part);
     s->sliding = false;
     if (s->r_valid)
         status = learn_basis(s);
@@ -169,9 +181,8 @@ static enum bd_status slide_on(struct bd_separator *s)
  * drift that it has found, are done well before the next one. */
 static bool has_time(const struct bd_separator *s)
 {
-    enum { parts = bd_sep_gram_parts + 2 };
     const struct bd_separator_options *o = &s->options;
-    return o->memory / o->window * o->frame_rate >= parts + bd_sep_lag + 1;
+    return o->memory / o->window * o->frame_rate >= bd_sep_slide_frames + bd_sep_lag + 1;
 }
 
 enum bd_status bd_sep_go_on_sliding(struct bd_separator *s)

@@ -6,26 +6,32 @@
 #include "app/bench/platform.h"
 #include "app/bench/separate.h"
 #include "app/process_memory.h"
+#include <backdrop/matrix.h>
 #include <backdrop/separator.h>
 
 static const struct bd_bench_film shapes[] = {
-    { 320, 240, 1, 50, 0, false, true },
-    { 320, 240, 3, 50, 0, false, true },
-    { 640, 480, 1, 50, 0, false, false },
-    { 640, 480, 3, 50, 0, false, false },
-    { 320, 240, 1, 100, BD_SEPARATOR_MASK, true, true },
-    { 1920, 1080, 1, 100, BD_SEPARATOR_MASK, true, false },
-    { 1920, 1080, 1, 100, 0, true, false },
-    { 3840, 2160, 1, 100, BD_SEPARATOR_MASK, true, false },
-    { 1920, 1080, 3, 100, BD_SEPARATOR_MASK, true, false },
+    { 320, 240, 1, 50, 0, .quick = true },
+    { 320, 240, 3, 50, 0, .quick = true },
+    { 640, 480, 1, 50, 0, .gpu = false },
+    { 640, 480, 3, 50, 0, .gpu = false },
+    { 320, 240, 1, 100, BD_SEPARATOR_MASK, .gpu = true, .quick = true },
+    { 320, 240, 1, 100, BD_SEPARATOR_MASK, .gpu = true, .quick = true, .resident = true },
+    { 640, 480, 1, 50, BD_SEPARATOR_MASK, .gpu = true, .resident = true },
+    { 1920, 1080, 1, 100, BD_SEPARATOR_MASK, .gpu = true },
+    { 1920, 1080, 1, 100, BD_SEPARATOR_MASK, .gpu = true, .resident = true },
+    { 1920, 1080, 1, 100, 0, .gpu = true },
+    { 3840, 2160, 1, 100, BD_SEPARATOR_MASK, .gpu = true },
+    { 3840, 2160, 1, 100, BD_SEPARATOR_MASK, .gpu = true, .resident = true },
+    { 1920, 1080, 3, 100, BD_SEPARATOR_MASK, .gpu = true },
 };
-static const struct bd_bench_film long_shape = { 640, 480, 1, 50, 0, false, false };
-static const struct bd_bench_film agreement_shape = { 640, 480, 1, 50, 0, false, false };
+static const struct bd_bench_film long_shape = { 640, 480, 1, 50, 0, .gpu = false };
+static const struct bd_bench_film agreement_shape = { 640, 480, 1, 50, 0, .gpu = false };
 
 struct separate_case {
     struct bd_bench *bench;
     const struct bd_bench_film *shape;
-    uint8_t *pictures; /* of a block */
+    uint8_t *pictures;         /* of a block */
+    struct bd_matrix resident; /* the same in the backend's memory, a row a column */
     struct bd_separator *separator;
     int block; /* frames a run: a whole number of slides */
     int64_t pushed;
@@ -42,13 +48,22 @@ static enum bd_status render_block(void *user)
                                     .channels = c->shape->channels,
                                     .first = (int)c->pushed,
                                     .count = c->block };
-    return bd_bench_render(c->bench, &c->pictures, &scene);
+    enum bd_status status = bd_bench_render(c->bench, &c->pictures, &scene);
+    if (!status && c->shape->resident)
+        status = bd_matrix_upload(c->bench->backend, &c->resident, c->pictures, c->resident.rows);
+    return status;
+}
+
+static int64_t stride_of(const struct separate_case *c)
+{
+    const struct bd_bench_film *s = c->shape;
+    return s->resident ? c->resident.ld : (int64_t)s->width * s->channels;
 }
 
 static const uint8_t *picture_at(const struct separate_case *c, int index)
 {
-    const struct bd_bench_film *s = c->shape;
-    return c->pictures + (size_t)index * (size_t)s->width * (size_t)s->height * (size_t)s->channels;
+    const uint8_t *first = c->shape->resident ? c->resident.data : c->pictures;
+    return first + (int64_t)index * c->shape->height * stride_of(c);
 }
 
 static enum bd_status receive(struct separate_case *c)
@@ -66,12 +81,11 @@ static enum bd_status receive(struct separate_case *c)
 static enum bd_status run_block(void *user)
 {
     struct separate_case *c = user;
-    const struct bd_bench_film *s = c->shape;
     enum bd_status status = BD_OK;
     for (int i = 0; i < c->block && !status; i++) {
         if (bd_separator_in_flight(c->separator) == bd_separator_depth(c->separator))
             status = receive(c);
-        BD_TRY(bd_separator_submit(c->separator, picture_at(c, i), (int64_t)s->width * s->channels,
+        BD_TRY(bd_separator_submit(c->separator, picture_at(c, i), stride_of(c),
                                    (double)c->pushed / bd_bench_fps));
         c->pushed++;
     }
@@ -105,7 +119,7 @@ static enum bd_status start_separator(struct separate_case *c, struct bd_backend
     enum bd_status status = bd_bench_separator(&c->separator, backend, s);
     for (int i = 0; i < s->window && !status; i++)
         status = bd_separator_look_ahead(c->separator, picture_at(c, i * c->block / s->window),
-                                         (int64_t)s->width * s->channels);
+                                         stride_of(c));
     return status ? status : bd_separator_initialise(c->separator);
 }
 
@@ -113,13 +127,19 @@ static enum bd_status open_case(struct separate_case *c, struct bd_bench *bench,
                                 const struct bd_bench_film *shape)
 {
     *c = (struct separate_case){ .bench = bench, .shape = shape, .block = bd_bench_slides(shape) };
-    enum bd_status status = render_block(c);
+    enum bd_status status = shape->resident
+                                ? bd_matrix_create(bench->backend, &c->resident,
+                                                   (int64_t)shape->width * shape->channels,
+                                                   (int64_t)shape->height * c->block, BD_U8)
+                                : BD_OK;
+    BD_TRY(render_block(c));
     return status ? status : start_separator(c, bench->backend);
 }
 
 static void close_case(struct bd_bench *bench, struct separate_case *c)
 {
     bd_separator_destroy(&c->separator);
+    bd_matrix_destroy(bench->backend, &c->resident);
     bd_bench_release(bench, NULL);
 }
 
@@ -133,7 +153,7 @@ static double floor_of(const struct bd_bench *bench, const struct bd_bench_film 
     double ms = bd_bench_floor(
         bench, 2 * m + 4 * m + 2 * pixels + 2 * m * s->window / frames_a_slide, 4 * m);
     if (bench->upload_rate > 0) {
-        double up = m / bench->upload_rate * 1e3;
+        double up = s->resident ? 0 : m / bench->upload_rate * 1e3;
         double down = (s->outputs ? pixels : m + 2 * pixels) / bench->download_rate * 1e3;
         ms = up > ms ? up : ms;
         ms = down > ms ? down : ms;
@@ -170,7 +190,8 @@ static enum bd_status time_case(struct bd_bench *bench, const struct bd_bench_fi
     struct bd_bench_task task = { render_block, run_block, &c, 0 };
     BD_TRY(bd_bench_cpu.time(bench, &task, 1, bench->options->quick ? 3 : 7));
     if (!status) {
-        struct bd_bench_row row = bd_bench_separate_row(bench, c.shape, "a frame");
+        struct bd_bench_row row = bd_bench_separate_row(
+            bench, c.shape, shape->resident ? "a frame in the GPU's memory" : "a frame");
         row.ms = task.ms / c.block;
         status = bd_bench_add(bench, &row);
     }

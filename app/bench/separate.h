@@ -12,6 +12,7 @@ struct bd_bench_film {
     int window;
     int outputs; /* enum bd_separator_output; 0: all */
     bool gpu, quick;
+    bool resident; /* the frames are in the backend's memory */
 };
 
 enum { bd_bench_fps = 30, bd_bench_memory_seconds = 60 };

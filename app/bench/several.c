@@ -13,11 +13,11 @@ enum { most_streams = 16, cpu_streams = 4 };
 enum { apart = 7 };
 
 static const struct bd_bench_film films[] = {
-    { 640, 480, 1, 50, BD_SEPARATOR_MASK, true, false },
-    { 640, 480, 1, 50, 0, true, false },
-    { 640, 480, 1, 50, BD_SEPARATOR_MASK, false, false },
-    { 320, 240, 1, 50, BD_SEPARATOR_MASK, true, true },
-    { 320, 240, 1, 50, BD_SEPARATOR_MASK, false, true },
+    { 640, 480, 1, 50, BD_SEPARATOR_MASK, .gpu = true, .quick = false },
+    { 640, 480, 1, 50, 0, .gpu = true, .quick = false },
+    { 640, 480, 1, 50, BD_SEPARATOR_MASK, .gpu = false, .quick = false },
+    { 320, 240, 1, 50, BD_SEPARATOR_MASK, .gpu = true, .quick = true },
+    { 320, 240, 1, 50, BD_SEPARATOR_MASK, .gpu = false, .quick = true },
 };
 
 struct several_case {

@@ -164,7 +164,9 @@ enum bd_status bd_cuda_sep_basis(void *arg, const int *order, int count, float l
                                  const float *sigma, const float *v, int64_t ldv)
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
-    enum bd_status status = bd_sep_set_order(s, order, count);
+    enum bd_status status = bd_sep_settle(s, bd_sep_share_all);
+    if (status == BD_OK)
+        status = bd_sep_set_order(s, order, count);
     if (status == BD_OK)
         status = bd_sep_need_errors(s, count, lambda);
     if (status != BD_OK)

@@ -31,6 +31,7 @@ struct pictures {
     int *listed;                            /* 2 lengths */
     const uint8_t *f;
     const float *basis, *noise;
+    const float *w;
     int64_t ld, words; /* of pixels, four in each */
     int rank;
 };
@@ -69,7 +70,7 @@ __global__ __launch_bounds__(bd_sep_threads) void compare(const __grid_constant_
         float w[RANK];
 #pragma unroll
         for (int k = 0; k < RANK; k++)
-            w[k] = numbers->w[k];
+            w[k] = now.w[k];
         uint32_t f[CHANNELS], l[CHANNELS], far[CHANNELS];
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++) {
@@ -119,14 +120,15 @@ __global__ __launch_bounds__(bd_sep_threads) void compare(const __grid_constant_
 
 struct pixels {
     float *noise, *age;
-    uint8_t *guard;
+    uint8_t *guard, *aged;
     const uint8_t *difference, *mask;
     const uint8_t *shadow; /* 0 or 1; NULL: none */
     int64_t words;
 };
 
 /* Four pixels a thread: learns noise levels outside the guard and ages in mask and shadows (LEARN),
- * and then takes pixels older than `memory` out of the guard. The rates are those at `loaded`
+ * and then takes pixels older than `memory` out of the guard. Few pixels have an age that is not 0:
+ * those of others are not read. The rates are those at `loaded`
  * unless that is NULL. The record lies in the host's memory; numbers->changed is written to it and
  * becomes 0. Products and sums are rounded one by one, so that noise levels and ages equal the
  * CPU's to the last bit (separation/cpu/kernels/exact_kernels.c is the plain version). */
@@ -150,8 +152,10 @@ __global__ __launch_bounds__(bd_sep_threads) void learn_pixels(const __grid_cons
         return;
     uint32_t *guard_word = reinterpret_cast<uint32_t *>(now.guard + 4 * p);
     const uint32_t guard = *guard_word;
-    float age[4];
-    bd_sep_load_floats(now.age + 4 * p, age);
+    const bool aged = now.aged[p];
+    float age[4] = {};
+    if (aged && (LEARN || guard))
+        bd_sep_load_floats(now.age + 4 * p, age);
     if (LEARN) {
         if (loaded)
             rates = *loaded;
@@ -170,7 +174,11 @@ __global__ __launch_bounds__(bd_sep_threads) void learn_pixels(const __grid_cons
             age[e] = age[e] > 0.0f ? age[e] : 0.0f;
         }
         bd_sep_store_floats(now.noise + 4 * p, noise);
-        bd_sep_store_floats(now.age + 4 * p, age);
+        const bool older = age[0] > 0 || age[1] > 0 || age[2] > 0 || age[3] > 0;
+        if (aged || older)
+            bd_sep_store_floats(now.age + 4 * p, age);
+        if (aged != older)
+            now.aged[p] = older;
     }
     uint32_t kept = 0;
 #pragma unroll
@@ -184,10 +192,17 @@ template <int RANK, int CHANNELS>
 static void launch_compare(struct bd_cuda_separator *s, const struct bd_detect_params *params)
 {
     const struct bd_sep_set *set = &s->sets[s->set];
-    const struct pictures now = {
-        set->background, set->difference, s->raw, s->moving.listed, s->f,
-        s->basis,        s->noise,        s->ld,  s->pitch / 4,     s->shape.rank
-    };
+    const struct pictures now = { set->background,
+                                  set->difference,
+                                  s->raw,
+                                  s->moving.listed,
+                                  s->f,
+                                  s->basis,
+                                  s->noise,
+                                  s->w,
+                                  s->ld,
+                                  s->pitch / 4,
+                                  s->shape.rank };
     const struct limits limits = { params->threshold, params->noise_gain, params->most,
                                    params->plain, params->shadows };
     const unsigned blocks = bd_sep_blocks(now.words, bd_sep_threads);
@@ -251,8 +266,8 @@ static enum bd_status learn_frame(struct bd_cuda_separator *s,
                                   const struct bd_sep_rates *rates, const uint8_t *shadow)
 {
     const struct bd_sep_set *set = &s->sets[s->set];
-    const struct pixels now = { s->noise,  s->age, s->guard,    set->difference,
-                                set->mask, shadow, s->pitch / 4 };
+    const struct pixels now = { s->noise,        s->age,    s->guard, s->aged,
+                                set->difference, set->mask, shadow,   s->pitch / 4 };
     auto *kernel = learn ? learn_pixels<true> : learn_pixels<false>;
     bd_sep_follow(s, kernel, bd_sep_blocks(now.words, bd_sep_threads), now, set->record, s->numbers,
                   rates, bd_sep_rates_from(params), params->memory);
@@ -292,5 +307,7 @@ enum bd_status bd_cuda_sep_detect(void *arg, const struct bd_detect_params *para
         status = bd_sep_upload(s);
     if (status == BD_OK)
         status = bd_sep_before_detect(s, params, learn);
+    s->w = s->numbers->w;
+    s->behind = 1;
     return status == BD_OK ? bd_sep_detect_at(s, params, learn, NULL) : status;
 }

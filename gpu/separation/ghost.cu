@@ -244,6 +244,8 @@ enum bd_status bd_cuda_sep_remove_ghosts(void *arg, const int *order, int count,
     const int64_t words = s->pitch / 4;
     enum bd_status status = bd_sep_upload(s);
     if (status == BD_OK)
+        status = bd_sep_settle(s, bd_sep_share_products);
+    if (status == BD_OK)
         status = bd_sep_set_order(s, order, count);
     if (status == BD_OK)
         status = find_lower(s, params);

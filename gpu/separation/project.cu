@@ -223,6 +223,6 @@ enum bd_status bd_cuda_sep_project(void *arg, int rounds, float lambda)
     if (status == BD_OK)
         status = s->shape.rank == 1 ? launch_rounds<1>(s, rounds, lambda)
                                     : launch_rounds<bd_max_rank>(s, rounds, lambda);
-    s->projected = 1;
+    s->projected = s->behind = 1;
     return status;
 }

@@ -39,10 +39,10 @@ static void sep_destroy(void *arg)
     if (!s)
         return;
     cudaStreamSynchronize(s->cuda->stream);
-    if (s->upload)
-        cudaStreamSynchronize(s->upload);
-    if (s->download)
-        cudaStreamSynchronize(s->download);
+    cudaStream_t const streams[] = { s->upload, s->fit, s->download, s->side };
+    for (cudaStream_t stream : streams)
+        if (stream)
+            cudaStreamSynchronize(stream);
     bd_sep_drop_graphs(s);
     bd_pool_destroy(&s->copiers);
     for (int i = 0; i < bd_sep_buffers; i++) {
@@ -68,6 +68,7 @@ static void sep_destroy(void *arg)
                              s->age,
                              s->raw,
                              s->guard,
+                             s->aged,
                              s->still,
                              s->votes,
                              s->earlier,
@@ -90,10 +91,13 @@ static void sep_destroy(void *arg)
         bd_cuda_free(arrays[i]);
     bd_cuda_mask_destroy(s->mask_work);
     drop_event(s->computed);
-    if (s->upload)
-        cudaStreamDestroy(s->upload);
-    if (s->download)
-        cudaStreamDestroy(s->download);
+    drop_event(s->settled);
+    drop_event(s->fitted);
+    for (cudaEvent_t event : s->slid)
+        drop_event(event);
+    for (cudaStream_t stream : streams)
+        if (stream)
+            cudaStreamDestroy(stream);
     free(s);
 }
 
@@ -188,6 +192,7 @@ static enum bd_status take_memory(struct bd_cuda_separator *s)
     take(&a, &s->raw, s->pitch);
     take(&a, &s->shadow, s->pitch);
     take(&a, &s->guard, s->pitch);
+    take(&a, &s->aged, s->pitch / 4);
     take(&a, &s->still, s->pitch);
     take(&a, &s->votes, s->pitch);
     take(&a, &s->earlier, s->ld);
@@ -216,6 +221,20 @@ static enum bd_status take_copiers(struct bd_cuda_separator *s)
     return bd_pool_create(&s->copiers, threads);
 }
 
+/* What a frame waits for comes before the frame before it, and a slide after both. */
+static enum bd_status make_streams(struct bd_cuda_separator *s)
+{
+    int least = 0, greatest = 0;
+    cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    cudaStream_t *const soon[] = { &s->upload, &s->fit, &s->download };
+    for (cudaStream_t *stream : soon)
+        if (error == cudaSuccess)
+            error = cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, greatest);
+    if (error == cudaSuccess)
+        error = cudaStreamCreateWithPriority(&s->side, cudaStreamNonBlocking, least);
+    return bd_cuda_check(error, what);
+}
+
 static enum bd_status sep_create(struct bd_backend *backend,
                                  const struct bd_separation_shape *shape, void **out)
 {
@@ -231,12 +250,16 @@ static enum bd_status sep_create(struct bd_backend *backend,
     s->ld = s->pitch * shape->channels;
     enum bd_status status = take_memory(s);
     if (status == BD_OK)
-        status = bd_cuda_check(cudaStreamCreateWithFlags(&s->upload, cudaStreamNonBlocking), what);
-    if (status == BD_OK)
-        status =
-            bd_cuda_check(cudaStreamCreateWithFlags(&s->download, cudaStreamNonBlocking), what);
-    if (status == BD_OK)
         status = make_event(&s->computed);
+    if (status == BD_OK)
+        status = make_event(&s->settled);
+    if (status == BD_OK)
+        status = make_event(&s->fitted);
+    for (cudaEvent_t &event : s->slid)
+        if (status == BD_OK)
+            status = make_event(&event);
+    if (status == BD_OK)
+        status = make_streams(s);
     if (status == BD_OK)
         status = bd_cuda_mask_create(s->cuda, shape->width, shape->height, &s->mask_work);
     if (status == BD_OK)
@@ -245,6 +268,7 @@ static enum bd_status sep_create(struct bd_backend *backend,
     if (status == BD_OK)
         status = bd_cuda_check(cudaStreamSynchronize(s->cuda->stream), what);
     s->f = s->frames[0];
+    s->w = s->numbers->w;
     if (status != BD_OK) {
         sep_destroy(s);
         return status;
@@ -258,6 +282,9 @@ static enum bd_status sep_reset(void *arg)
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     cudaStream_t stream = s->cuda->stream;
     size_t pitch = (size_t)s->pitch;
+    enum bd_status status = bd_sep_settle(s, bd_sep_share_all);
+    if (status != BD_OK)
+        return status;
     cudaError_t error = cudaMemsetAsync(s->numbers, 0, sizeof *s->numbers, stream);
     if (error == cudaSuccess)
         error = cudaMemsetAsync(s->noise, 0, pitch * sizeof *s->noise, stream);
@@ -301,6 +328,8 @@ const struct bd_separation_ops bd_cuda_separation_ops = {
     .insert = bd_cuda_sep_insert,
     .recall = bd_cuda_sep_recall,
     .gram = bd_cuda_sep_gram,
+    .gram_parts = 1,
+    .beside = bd_cuda_sep_beside,
     .reduce = bd_cuda_sep_reduce,
     .basis = bd_cuda_sep_basis,
     .compare = bd_cuda_sep_compare,

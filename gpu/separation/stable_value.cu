@@ -376,7 +376,9 @@ static enum bd_status find_stable(struct bd_cuda_separator *s, const struct two_
 enum bd_status bd_cuda_sep_stable(void *arg, const int *order, int count, float lambda, int choose)
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
-    enum bd_status status = bd_sep_set_order(s, order, count);
+    enum bd_status status = bd_sep_settle(s, bd_sep_share_all);
+    if (status == BD_OK)
+        status = bd_sep_set_order(s, order, count);
     if (status == BD_OK)
         status = bd_sep_take_set(s);
     if (status == BD_OK)

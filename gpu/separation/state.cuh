@@ -33,14 +33,15 @@ enum {
 
 /* Numbers in the GPU's memory, which the host does not read. */
 struct bd_sep_numbers {
-    float w[bd_max_rank]; /* of the frame in hand, 0 from `rank` on */
-    int rank;             /* columns of B in use; 0 before the first background */
-    int new_rank;         /* of the basis that is being learned */
-    int foreground;       /* pixels of the mask of the frame in hand */
-    int ghost_pixels;     /* pixels that became background since the frame before */
-    int voted;            /* not 0: some pixels have votes enough to become background */
-    int changed;          /* pixels over the threshold so far; 0 before the next frame */
-    unsigned ticket;      /* of the thread blocks that have left their partial sums */
+    float w[bd_max_rank]; /* of the frame in hand or the next one, 0 from `rank` on */
+    float fits[bd_sep_depth][bd_max_rank]; /* w of the frames of graphs, by set */
+    int rank;                              /* columns of B in use; 0 before the first background */
+    int new_rank;                          /* of the basis that is being learned */
+    int foreground;                        /* pixels of the mask of the frame in hand */
+    int ghost_pixels; /* pixels that became background since the frame before */
+    int voted;        /* not 0: some pixels have votes enough to become background */
+    int changed;      /* pixels over the threshold so far; 0 before the next frame */
+    unsigned ticket;  /* of the thread blocks that have left their partial sums */
     /* Of a fit (project.cu): thread blocks that have left their sums, and above them,
      * from bit 32 on, how many elements differ by more than 2 lambda. */
     unsigned long long arrived;
@@ -107,8 +108,12 @@ struct bd_sep_step {
     float lambda;
 };
 
+/* A step: the fit of w and the rest of it; all of it in the rest where frames of other separators
+ * travel with it. */
+enum { bd_sep_graph_fit, bd_sep_graph_rest, bd_sep_graph_parts };
+
 struct bd_sep_graph {
-    cudaGraphExec_t exec; /* NULL: none yet */
+    cudaGraphExec_t exec[bd_sep_graph_parts]; /* NULL: none yet */
     struct bd_sep_step step;
 };
 
@@ -120,13 +125,16 @@ struct bd_sep_copying {
     int height, rows;
 };
 
+/* R's share of a slide: the products that the window and B are read for, and all of it. */
+enum bd_sep_share { bd_sep_share_none, bd_sep_share_products, bd_sep_share_all };
+
 struct bd_cuda_separator {
     struct bd_cuda *cuda;
     struct bd_separation_shape shape;
     int64_t pixels, m; /* width x height, and times channels */
     int64_t pitch, ld; /* the same, padded: bytes or floats from one column to the next */
-    cudaStream_t upload, download;
-    cudaEvent_t computed; /* the results of the frame that was finished last */
+    cudaStream_t upload, fit, download; /* beside the separator's stream; fit: of w */
+    cudaEvent_t computed;               /* the results of the frame that was finished last */
 
     struct bd_pool *copiers;              /* NULL: the caller copies alone */
     uint8_t *frames[bd_sep_buffers];      /* m each, padded with zeros to ld, and the rates */
@@ -135,6 +143,7 @@ struct bd_cuda_separator {
     cudaEvent_t released[bd_sep_buffers]; /* the frame is not read any more */
     int buffer;                           /* of the frame that was loaded last */
     int pending;                          /* its upload has not been enqueued yet */
+    int fetched;                          /* but that of the rates: the picture is there */
     int together;                         /* it was loaded with those of other separators */
     int unreleased;                /* graphs have uploaded frames since `released` was recorded */
     struct bd_sep_copying copying; /* of load_several */
@@ -142,10 +151,21 @@ struct bd_cuda_separator {
     const uint8_t *f;              /* the frame in hand: a buffer or a column of W */
 
     struct bd_sep_set sets[bd_sep_depth];
-    int set;       /* of the frame in hand */
-    int oldest;    /* finished and not collected */
-    int finished;  /* the set in hand is on its way down */
-    int projected; /* l has to be formed from B and w; else it has been given */
+    int set;        /* of the frame in hand */
+    int oldest;     /* finished and not collected */
+    int finished;   /* the set in hand is on its way down */
+    int projected;  /* l has to be formed from B and w; else it has been given */
+    const float *w; /* of the frame in hand */
+    /* Since the last step, what reads w, or changes w or B, was enqueued on the stream: the next
+     * fit waits for it. */
+    int behind;
+    cudaEvent_t settled, fitted; /* that has been done; w of the last fit is there */
+    /* R's share of a slide takes longer than a frame, and runs on a stream of its own. `ahead`: the
+     * separator's stream while the two are exchanged, or NULL. sliding: what is on its way there
+     * and has not been waited for; slid: that is done, by enum bd_sep_share - 1. */
+    cudaStream_t side, ahead;
+    enum bd_sep_share sliding;
+    cudaEvent_t slid[bd_sep_share_all];
 
     struct bd_sep_step step; /* of the last frame that was separated in one call */
     /* By buffer and set in hand: without the transfers, and with them (`together`). */
@@ -170,6 +190,7 @@ struct bd_cuda_separator {
     uint8_t *raw;       /* pitch: enum bd_cuda_mask_flag, before the clean-up */
     uint8_t *shadow;    /* pitch: 0 or 1, shadows and contact shadows of raw */
     uint8_t *guard;     /* pitch: 0 or 1 */
+    uint8_t *aged;      /* pitch / 4: 0 where the ages of four pixels are 0 */
     struct bd_cuda_mask *mask_work;
 
     uint8_t *still;     /* pitch: looks for which the pixel has been as it was in `earlier` */
@@ -243,6 +264,9 @@ enum bd_status bd_sep_take_set(struct bd_cuda_separator *s);
  * that reads the frame in hand is enqueued. transfer.cu */
 enum bd_status bd_sep_upload(struct bd_cuda_separator *s);
 
+/* Uploads the frame that was loaded last, without a kernel that waits for it. transfer.cu */
+enum bd_status bd_sep_send(struct bd_cuda_separator *s);
+
 /* The transfers of the frame and the set in hand, enqueued on the separator's stream. transfer.cu
  */
 enum bd_status bd_sep_upload_here(struct bd_cuda_separator *s);
@@ -262,6 +286,11 @@ enum bd_status bd_sep_before_detect(struct bd_cuda_separator *s,
 
 /* step.cu */
 void bd_sep_drop_graphs(struct bd_cuda_separator *s);
+
+/* What is enqueued from here on comes after so much of R's share of a slide, and the next fit after
+ * it. To be called before what reads R or w (all of it), or changes w, B or the window (products),
+ * is enqueued. step.cu */
+enum bd_status bd_sep_settle(struct bd_cuda_separator *s, enum bd_sep_share share);
 
 /* s->order := `order`, for the kernels that are enqueued from here on. window.cu */
 enum bd_status bd_sep_set_order(struct bd_cuda_separator *s, const int *order, int count);
@@ -373,6 +402,7 @@ enum bd_status bd_cuda_sep_insert(void *state, int slot, int guarded);
 enum bd_status bd_cuda_sep_recall(void *state, int slot);
 enum bd_status bd_cuda_sep_gram(void *state, const int *order, int count, float lambda, int part,
                                 double *g);
+enum bd_status bd_cuda_sep_beside(void *state, int begin);
 enum bd_status bd_cuda_sep_reduce(void *state, const int *order, int count, float lambda, float *r,
                                   int64_t ldr);
 enum bd_status bd_cuda_sep_basis(void *state, const int *order, int count, float lambda, double tau,

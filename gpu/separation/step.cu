@@ -1,19 +1,20 @@
-/* The live separator on the GPU: the kernels of an ordinary frame's step as a CUDA graph. One
- * launch replaces seventeen, or eighteen with colour. Rare steps (the window fills or slides, a
- * seek, other parameters) are enqueued kernel by kernel: that is the plain version, bit for bit the
- * same.
- */
+/* The live separator on the GPU: the kernels of an ordinary frame's step as two CUDA graphs. Two
+ * launches replace seventeen, or eighteen with colour. The first graph fits the coefficients, on
+ * a stream of its own: mostly while the mask of the frame before is cleaned on the other one.
+ * With other separators, which keep the GPU busy meanwhile, all of a step is one graph. Rare steps
+ * (the window fills or slides, a seek, other parameters) are enqueued kernel by kernel: that is the
+ * plain version, bit for bit the same. */
 #include <string.h>
 
 #include "gpu/separation/state.cuh"
 
 static const char *const what = "the graph of a frame's step";
 
-static void drop(struct bd_sep_graph *graph)
+static void drop(cudaGraphExec_t *exec)
 {
-    if (graph->exec)
-        cudaGraphExecDestroy(graph->exec); /* a graph that runs is kept until it is done */
-    graph->exec = NULL;
+    if (*exec)
+        cudaGraphExecDestroy(*exec); /* a graph that runs is kept until it is done */
+    *exec = NULL;
 }
 
 void bd_sep_drop_graphs(struct bd_cuda_separator *s)
@@ -21,34 +22,82 @@ void bd_sep_drop_graphs(struct bd_cuda_separator *s)
     for (int together = 0; together < 2; together++)
         for (int b = 0; b < bd_sep_buffers; b++)
             for (int i = 0; i < bd_sep_depth; i++)
-                drop(&s->graphs[together][b][i]);
+                for (int part = 0; part < bd_sep_graph_parts; part++)
+                    drop(&s->graphs[together][b][i].exec[part]);
 }
 
-/* The work of the graph: from the buffer of the frame in hand to the set in hand, with the rates
- * that were uploaded with the frame. With other separators: the transfers too. */
-static enum bd_status enqueue(struct bd_cuda_separator *s, const struct bd_sep_step *step)
+enum bd_status bd_sep_settle(struct bd_cuda_separator *s, enum bd_sep_share share)
 {
+    s->behind = 1;
+    if (s->sliding == bd_sep_share_none)
+        return BD_OK;
+    const cudaEvent_t slid = s->slid[(share < s->sliding ? share : s->sliding) - 1];
+    if (share == bd_sep_share_all)
+        s->sliding = bd_sep_share_none;
+    return bd_cuda_check(cudaStreamWaitEvent(s->cuda->stream, slid, 0), "joining a slide");
+}
+
+/* Exchanges the streams, for the calls in between. Beside frames of other separators, which keep
+ * the GPU busy, nothing is gained by it. */
+enum bd_status bd_cuda_sep_beside(void *arg, int begin)
+{
+    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
+    cudaError_t error = cudaSuccess;
+    if (begin && !s->together) {
+        error = cudaEventRecord(s->settled, s->cuda->stream);
+        if (error == cudaSuccess)
+            error = cudaStreamWaitEvent(s->side, s->settled, 0);
+        if (error == cudaSuccess) {
+            s->ahead = s->cuda->stream;
+            s->cuda->stream = s->side;
+        }
+    } else if (!begin && s->ahead) {
+        s->cuda->stream = s->ahead;
+        s->ahead = NULL;
+        s->sliding = s->sliding == bd_sep_share_none ? bd_sep_share_products : bd_sep_share_all;
+        error = cudaEventRecord(s->slid[s->sliding - 1], s->side);
+    }
+    return bd_cuda_check(error, "a slide beside frames");
+}
+
+/* The coefficients of the frame in hand, to where the kernels after them look. */
+static enum bd_status fit(struct bd_cuda_separator *s, const struct bd_sep_step *step)
+{
+    enum bd_status status = bd_cuda_sep_project(s, step->rounds, step->lambda);
+    if (status != BD_OK || s->w == s->numbers->w)
+        return status;
+    return bd_cuda_check(cudaMemcpyAsync((void *)s->w, s->numbers->w, sizeof s->numbers->w,
+                                         cudaMemcpyDeviceToDevice, s->cuda->stream),
+                         what);
+}
+
+/* The work of a graph: from the buffer of the frame in hand to the set in hand, with the rates
+ * that were uploaded with the frame. With other separators: the transfers too. */
+static enum bd_status enqueue(struct bd_cuda_separator *s, const struct bd_sep_step *step, int part)
+{
+    if (part == bd_sep_graph_fit)
+        return fit(s, step);
     enum bd_status status = s->together ? bd_sep_upload_here(s) : BD_OK;
-    if (status == BD_OK)
-        status = bd_cuda_sep_project(s, step->rounds, step->lambda);
+    if (status == BD_OK && s->together)
+        status = fit(s, step);
     if (status == BD_OK)
         status = bd_sep_detect_at(s, &step->params, step->learn,
                                   bd_sep_rates_of(s, s->frames[s->buffer]));
     return status == BD_OK && s->together ? bd_sep_download_here(s) : status;
 }
 
-static enum bd_status capture(struct bd_cuda_separator *s, const struct bd_sep_step *step,
-                              struct bd_sep_graph *to)
+static enum bd_status capture_part(struct bd_cuda_separator *s, const struct bd_sep_step *step,
+                                   struct bd_sep_graph *to, int part)
 {
     cudaStream_t stream = s->cuda->stream;
     cudaGraph_t graph = NULL;
-    drop(to);
+    drop(&to->exec[part]);
     /* Other threads, of another separator, may use the GPU during the capture. */
     enum bd_status status =
         bd_cuda_check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), what);
     s->cuda->crowded = s->together;
     if (status == BD_OK)
-        status = enqueue(s, step);
+        status = enqueue(s, step, part);
     s->cuda->crowded = 0;
     cudaError_t error = cudaStreamEndCapture(stream, &graph); /* after a failure too */
     if (status == BD_OK)
@@ -56,11 +105,41 @@ static enum bd_status capture(struct bd_cuda_separator *s, const struct bd_sep_s
     else
         cudaGetLastError(); /* the first failure is reported; later checks must not see another */
     if (status == BD_OK)
-        status = bd_cuda_check(cudaGraphInstantiate(&to->exec, graph, 0), what);
+        status = bd_cuda_check(cudaGraphInstantiate(&to->exec[part], graph, 0), what);
     if (graph)
         cudaGraphDestroy(graph);
+    return status;
+}
+
+static enum bd_status capture(struct bd_cuda_separator *s, const struct bd_sep_step *step,
+                              struct bd_sep_graph *to)
+{
+    enum bd_status status = BD_OK;
+    drop(&to->exec[bd_sep_graph_rest]);
+    if (!s->together)
+        status = capture_part(s, step, to, bd_sep_graph_fit);
+    if (status == BD_OK)
+        status = capture_part(s, step, to, bd_sep_graph_rest);
     to->step = *step;
     return status;
+}
+
+/* Launches the fit. Of what was enqueued before it waits for the upload, and for the rest only
+ * where that has to do with w or B. What follows waits for the fit. */
+static enum bd_status launch_fit(struct bd_cuda_separator *s, const struct bd_sep_graph *graph)
+{
+    cudaError_t error = cudaStreamWaitEvent(s->fit, s->uploaded[s->buffer], 0);
+    if (s->behind && error == cudaSuccess)
+        error = cudaEventRecord(s->settled, s->cuda->stream);
+    if (s->behind && error == cudaSuccess)
+        error = cudaStreamWaitEvent(s->fit, s->settled, 0);
+    if (error == cudaSuccess)
+        error = cudaGraphLaunch(graph->exec[bd_sep_graph_fit], s->fit);
+    if (error == cudaSuccess)
+        error = cudaEventRecord(s->fitted, s->fit);
+    if (error == cudaSuccess)
+        error = cudaStreamWaitEvent(s->cuda->stream, s->fitted, 0);
+    return bd_cuda_check(error, what);
 }
 
 static bool alike(const struct bd_sep_step *a, const struct bd_sep_step *b)
@@ -74,17 +153,22 @@ static enum bd_status launch(struct bd_cuda_separator *s, const struct bd_detect
     *bd_sep_rates_of(s, s->staging[s->buffer]) = bd_sep_rates_from(params);
     enum bd_status status = bd_sep_take_set(s);
     if (status == BD_OK && !s->together)
-        status = bd_sep_upload(s);
+        status = bd_sep_send(s);
     s->unreleased |= s->together;
     s->pending = 0;
+    s->w = s->together ? s->numbers->w : s->numbers->fits[s->set];
     struct bd_sep_graph *graph = &s->graphs[s->together][s->buffer][s->set];
     if (status == BD_OK)
         status = bd_sep_before_detect(s, params, s->step.learn);
-    if (status == BD_OK && !(graph->exec && alike(&graph->step, &s->step)))
+    if (status == BD_OK && !(graph->exec[bd_sep_graph_rest] && alike(&graph->step, &s->step)))
         status = capture(s, &s->step, graph);
+    if (status == BD_OK && !s->together)
+        status = launch_fit(s, graph);
     if (status == BD_OK)
-        status = bd_cuda_check(cudaGraphLaunch(graph->exec, s->cuda->stream), what);
+        status =
+            bd_cuda_check(cudaGraphLaunch(graph->exec[bd_sep_graph_rest], s->cuda->stream), what);
     s->projected = 1;
+    s->behind = s->together || status != BD_OK;
     if (status != BD_OK)
         return status;
     return s->together ? bd_sep_finish_together(s) : bd_cuda_sep_finish(s);

@@ -144,8 +144,7 @@ enum bd_status bd_cuda_sep_gram(void *arg, const int *order, int count, float la
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     unsigned parts;
-    if (part < bd_sep_gram_parts - 1) /* one pass, which takes less than a frame */
-        return BD_OK;
+    (void)part;
     enum bd_status status = bd_sep_set_order(s, order, count);
     if (status == BD_OK)
         status = form_sums<true>(s, count, lambda, &parts);

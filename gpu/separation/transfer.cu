@@ -55,7 +55,87 @@ static void end_load(struct bd_cuda_separator *s, int together)
     s->f = s->frames[s->buffer];
     s->moving.recalled = -1;
     s->pending = 1;
+    s->fetched = 0;
     s->together = together;
+}
+
+/* Where a picture is: page-locked memory, or that of another GPU, needs a transfer. */
+enum reach { reach_host, reach_transfer, reach_here };
+
+static enum reach reach_of(const struct bd_cuda_separator *s, const uint8_t *picture)
+{
+    struct cudaPointerAttributes at;
+    if (cudaPointerGetAttributes(&at, picture) != cudaSuccess) {
+        cudaGetLastError(); /* later checks must not see it */
+        return reach_host;
+    }
+    if (at.type == cudaMemoryTypeUnregistered)
+        return reach_host;
+    return at.type == cudaMemoryTypeDevice && at.device == s->cuda->device ? reach_here
+                                                                           : reach_transfer;
+}
+
+/* Uploads after this go to the buffer in hand, which no kernel reads any more. */
+static enum bd_status begin_upload(struct bd_cuda_separator *s)
+{
+    const int b = s->buffer, before = (b + bd_sep_buffers - 1) % bd_sep_buffers;
+    /* The kernels enqueued so far may read the buffer of the frame before. */
+    enum bd_status status = record(s->released[before], s->cuda->stream);
+    for (int i = 0; status == BD_OK && s->unreleased && i < bd_sep_buffers; i++)
+        status = record(s->released[i], s->cuda->stream);
+    if (status == BD_OK)
+        s->unreleased = 0;
+    return status == BD_OK ? join(s->upload, s->released[b]) : status;
+}
+
+/* Four bytes a thread of the `bytes` of a picture whose rows have `row` bytes, `stride` apart.
+ * Beside the transfers of other frames this is much faster than a copy engine. */
+static __global__ void copy_picture(uint8_t *to, const uint8_t *from, int64_t row, int64_t stride,
+                                    int64_t bytes, bool words)
+{
+    const int64_t i = 4 * ((int64_t)blockIdx.x * bd_sep_threads + threadIdx.x);
+    if (i >= bytes)
+        return;
+    if (words) {
+        *reinterpret_cast<uint32_t *>(to + i) = bd_sep_load_word(from + i / row * stride + i % row);
+        return;
+    }
+    for (int64_t k = i; k < i + 4 && k < bytes; k++)
+        to[k] = from[k / row * stride + k % row];
+}
+
+static enum bd_status enqueue_copy(struct bd_cuda_separator *s, const struct bd_sep_copying *c,
+                                   enum reach reach)
+{
+    static const char enqueued[] = "uploading a frame";
+    uint8_t *to = s->frames[s->buffer];
+    if (reach == reach_transfer)
+        return bd_cuda_check(cudaMemcpy2DAsync(to, (size_t)c->row, c->from, (size_t)c->stride,
+                                               (size_t)c->row, (size_t)c->height, cudaMemcpyDefault,
+                                               s->upload),
+                             enqueued);
+    const bool words = ((uintptr_t)c->from | (uintptr_t)c->stride | (uintptr_t)c->row) % 4 == 0;
+    copy_picture<<<bd_sep_blocks(s->m, 4 * bd_sep_threads), bd_sep_threads, 0, s->upload>>>(
+        to, c->from, c->row, c->stride, s->m, words);
+    return bd_cuda_launched(enqueued);
+}
+
+/* Copies a picture that the GPU can read into the buffer in hand, and waits for that: the host has
+ * nothing to copy. */
+static enum bd_status fetch_picture(struct bd_cuda_separator *s,
+                                    const struct bd_sep_copying *copying, enum reach reach)
+{
+    enum bd_status status = begin_upload(s);
+    if (status == BD_OK)
+        status = enqueue_copy(s, copying, reach);
+    if (status == BD_OK)
+        status = record(s->uploaded[s->buffer], s->upload);
+    if (status == BD_OK)
+        status = bd_cuda_check(cudaEventSynchronize(s->uploaded[s->buffer]), "uploading a frame");
+    if (status == BD_OK)
+        end_load(s, 0);
+    s->fetched = status == BD_OK;
+    return status;
 }
 
 enum bd_status bd_cuda_sep_load(void *arg, const uint8_t *picture, int64_t stride)
@@ -65,6 +145,9 @@ enum bd_status bd_cuda_sep_load(void *arg, const uint8_t *picture, int64_t strid
     enum bd_status status = begin_load(s, picture, stride, &copying);
     if (status != BD_OK)
         return status;
+    const enum reach reach = reach_of(s, picture);
+    if (reach != reach_host)
+        return fetch_picture(s, &copying, reach);
     if (s->copiers) {
         copying.rows = (int)((bd_sep_copy_bytes + copying.row - 1) / copying.row);
         bd_pool_run(s->copiers, copy_rows, &copying, bd_sep_blocks(copying.height, copying.rows));
@@ -123,9 +206,12 @@ void bd_cuda_sep_load_several(const struct bd_separation_load *loads, int count,
     struct bd_pool *pool = NULL;
     for (int i = 0; i < count; i++) {
         struct bd_cuda_separator *s = separator_of(&all, i);
-        const enum bd_status status = begin_load(s, loads[i].picture, loads[i].stride, &s->copying);
+        enum bd_status status = begin_load(s, loads[i].picture, loads[i].stride, &s->copying);
+        const enum reach reach = status == BD_OK ? reach_of(s, loads[i].picture) : reach_host;
+        if (reach != reach_host)
+            status = fetch_picture(s, &s->copying, reach);
         s->copied = 0;
-        if (status != BD_OK) {
+        if (reach != reach_host || status != BD_OK) {
             s->copying.to = NULL;
             loaded(arg, i, status);
         }
@@ -138,40 +224,35 @@ void bd_cuda_sep_load_several(const struct bd_separation_load *loads, int count,
     go_on(&all);
 }
 
-static enum bd_status send_up(struct bd_cuda_separator *s, cudaStream_t stream)
+/* The buffer in hand, from its byte number `from` on. */
+static enum bd_status send_up(struct bd_cuda_separator *s, int64_t from, cudaStream_t stream)
 {
-    return bd_cuda_check(cudaMemcpyAsync(s->frames[s->buffer], s->staging[s->buffer],
-                                         (size_t)bd_sep_buffer_bytes(s), cudaMemcpyHostToDevice,
-                                         stream),
+    return bd_cuda_check(cudaMemcpyAsync(s->frames[s->buffer] + from, s->staging[s->buffer] + from,
+                                         (size_t)(bd_sep_buffer_bytes(s) - from),
+                                         cudaMemcpyHostToDevice, stream),
                          "uploading a frame");
 }
 
 enum bd_status bd_sep_upload_here(struct bd_cuda_separator *s)
 {
-    return send_up(s, s->cuda->stream);
+    return send_up(s, 0, s->cuda->stream);
+}
+
+enum bd_status bd_sep_send(struct bd_cuda_separator *s)
+{
+    s->pending = 0;
+    enum bd_status status = s->fetched ? BD_OK : begin_upload(s);
+    if (status == BD_OK)
+        status = send_up(s, s->fetched ? s->ld : 0, s->upload);
+    return status == BD_OK ? record(s->uploaded[s->buffer], s->upload) : status;
 }
 
 enum bd_status bd_sep_upload(struct bd_cuda_separator *s)
 {
-    const int b = s->buffer, before = (b + bd_sep_buffers - 1) % bd_sep_buffers;
     if (!s->pending)
         return BD_OK;
-    s->pending = 0;
-    /* The kernels enqueued so far may read the buffer of the frame before. */
-    enum bd_status status = record(s->released[before], s->cuda->stream);
-    for (int i = 0; status == BD_OK && s->unreleased && i < bd_sep_buffers; i++)
-        status = record(s->released[i], s->cuda->stream);
-    if (status == BD_OK)
-        s->unreleased = 0;
-    if (status == BD_OK)
-        status = join(s->upload, s->released[b]);
-    if (status == BD_OK)
-        status = send_up(s, s->upload);
-    if (status == BD_OK)
-        status = record(s->uploaded[b], s->upload);
-    if (status == BD_OK)
-        status = join(s->cuda->stream, s->uploaded[b]);
-    return status;
+    enum bd_status status = bd_sep_send(s);
+    return status == BD_OK ? join(s->cuda->stream, s->uploaded[s->buffer]) : status;
 }
 
 enum bd_status bd_sep_take_set(struct bd_cuda_separator *s)

@@ -87,6 +87,8 @@ enum bd_status bd_cuda_sep_insert(void *arg, int slot, int guarded)
                                  s->numbers,
                                  s->pitch / 4 };
     enum bd_status status = bd_sep_upload(s);
+    if (status == BD_OK)
+        status = bd_sep_settle(s, bd_sep_share_all);
     if (status != BD_OK)
         return status;
     s->errors_lambda = 0;
@@ -134,7 +136,9 @@ enum bd_status bd_cuda_sep_reduce(void *arg, const int *order, int count, float 
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     const size_t width = (size_t)s->shape.window * sizeof *r;
-    enum bd_status status = bd_sep_set_order(s, order, count);
+    enum bd_status status = bd_sep_settle(s, bd_sep_share_all);
+    if (status == BD_OK)
+        status = bd_sep_set_order(s, order, count);
     if (status != BD_OK)
         return status;
     const struct bd_sep_window x = bd_sep_view(s, lambda);

@@ -292,7 +292,9 @@ static enum bd_status update_append_gram(void *plan, float *r, int64_t ldr, int6
                                          const double *g)
 {
     const update *work = (const update *)plan;
-    bd_update_append(&work->launch, r, ldr, n, g, work->append_z);
+    bd_update_launch launch = work->launch;
+    launch.stream = work->cuda->stream; /* a separator may have changed it */
+    bd_update_append(&launch, r, ldr, n, g, work->append_z);
     return bd_cuda_launched("QR update: appending a column");
 }
 }

@@ -126,11 +126,13 @@ BD_API enum bd_status bd_separator_initialise(struct bd_separator *separator);
 BD_API enum bd_status bd_separator_initialise_start(struct bd_separator *separator, double seconds);
 
 /* Separates a frame (height rows of width x channels bytes, `stride` bytes apart, no less
- * than a row has, copied before this returns). `time` is its presentation time in seconds, finite,
- * and decides when frames enter the window. Its results are fetched by bd_separator_receive, in the
- * order of the frames. Up to bd_separator_depth frames may be in flight; BD_ERROR_ARGUMENT for one
- * more. What happens to one frame never depends on when the results of another are fetched.
- * Allocates nothing. */
+ * than a row has, copied before this returns). `picture` is in the host's memory or in that of the
+ * backend, as bd_matrix_create or cudaMalloc give it; what writes it must be done. From a GPU's
+ * memory, and from page-locked memory (cudaMallocHost), the GPU copies, not the host. `time` is the
+ * frame's presentation time in seconds, finite, and decides when frames enter the window. Results
+ * are fetched by bd_separator_receive, in the order of the frames. Up to bd_separator_depth frames
+ * may be in flight; BD_ERROR_ARGUMENT for one more. What happens to one frame never depends on when
+ * the results of another are fetched. Allocates nothing. */
 BD_API enum bd_status bd_separator_submit(struct bd_separator *separator, const uint8_t *picture,
                                           int64_t stride, double time);
 

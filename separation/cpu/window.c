@@ -182,7 +182,7 @@ enum bd_status bd_cpu_sep_gram(void *arg, const int *order, int count, float lam
     };
     if (part > 0) /* 0 again where the window or B has changed */
         sweep.chunks = state->products_chunks;
-    multiply_columns(&sweep, state->chunks * (part + 1) / bd_sep_gram_parts);
+    multiply_columns(&sweep, state->chunks * (part + 1) / bd_cpu_separation_ops.gram_parts);
     return BD_OK;
 }
 
