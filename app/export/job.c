@@ -24,7 +24,7 @@ struct export
     struct bd_statistics statistics;
     int64_t frames;
     bool interrupted;
-    bool broken;                 /* an output failed */
+    atomic_bool broken;          /* an output failed */
     char detail[bd_detail_size]; /* of the first failure; "": none */
 };
 
@@ -51,14 +51,23 @@ static void log_settings(const struct export *export)
            bd_none_is_zero(settings.min_area), bd_none_is_zero(settings.max_hole));
 }
 
-/* Writes a separated frame; called by the thread that makes its pictures. */
-static enum bd_status write_frame(void *user, const struct bd_result *result)
+/* Writes the pictures of a frame; called by the thread that makes them. */
+static enum bd_status write_pictures(void *user, const struct bd_result *result)
 {
     struct export *export = user;
-    enum bd_status status = BD_OK;
-    if (export->activity)
-        status = bd_activity_add(export->activity, result);
-    if (!status)
+    enum bd_status status = bd_outputs_write(export->outputs, result, NULL);
+    if (status)
+        export->broken = true;
+    return status;
+}
+
+/* Then its objects, if they are wanted; called by the thread that finds them. Of the frames that
+ * are done, this alone keeps count. */
+static enum bd_status write_objects(void *user, const struct bd_result *result)
+{
+    struct export *export = user;
+    enum bd_status status = export->activity ? bd_activity_add(export->activity, result) : BD_OK;
+    if (export->activity && !status)
         status = bd_outputs_write(export->outputs, result, export->activity);
     if (status) {
         export->broken = true;
@@ -85,7 +94,8 @@ static void run_frames(struct export *export)
     atomic_fetch_add(&export->setup->opened, 1);
     if (meter)
         bd_meter_begin(meter, export->options, "", total);
-    enum bd_status status = bd_pipeline_run(export->pipeline, limit, write_frame, export);
+    enum bd_status status = bd_pipeline_run(
+        export->pipeline, limit, &(struct bd_sinks){ write_pictures, write_objects, export });
     if (meter)
         bd_meter_end(meter);
     export->interrupted = bd_interrupted(NULL);

@@ -38,7 +38,8 @@ struct bd_output_kind {
     bool (*replaces)(char path[PATH_MAX], const struct bd_options *options);
     /* On failure nothing stays open. */
     enum bd_status (*open)(void **output, const char *path, const struct bd_output_setup *setup);
-    /* The next frame; `activity` (app/activity/activity.h) has seen it. */
+    /* The next frame; `activity` (app/activity/activity.h) has seen it. It is NULL where the output
+     * wants no objects. Of one that wants nothing else, `result` has the mask alone. */
     enum bd_status (*write)(void *output, const struct bd_result *result,
                             const struct bd_activity *activity);
     /* What was written is not all that was asked for: see bd_outputs_keep_old. */

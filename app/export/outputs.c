@@ -29,8 +29,9 @@ const struct bd_output_kind *const bd_output_kinds[bd_output_kind_count] = {
 /* clang-format on */
 
 struct bd_outputs {
-    void *items[bd_output_kind_count]; /* NULL: not given */
-    struct bd_scan_list *scan_list;    /* likewise */
+    void *items[bd_output_kind_count];  /* NULL: not given */
+    bool objects[bd_output_kind_count]; /* it needs them */
+    struct bd_scan_list *scan_list;     /* likewise */
 };
 
 int bd_outputs_count(const struct bd_options *options)
@@ -44,12 +45,16 @@ int bd_outputs_count(const struct bd_options *options)
 unsigned bd_outputs_wants(const struct bd_options *options, const struct bd_clip_plan *clips)
 {
     unsigned wants = options->scan_only ? BD_WANT_OBJECTS : 0;
-    bool large = false; /* an output needs a background of full size */
+    bool large = false;    /* an output needs a background of full size */
+    bool together = false; /* or objects and pictures of a frame at the same time */
     for (int i = 0; i < bd_output_kind_count; i++) {
         unsigned own = bd_output_wants(options, bd_output_kinds[i], clips);
         large |= (own & BD_WANT_BACKGROUND) && !(own & BD_WANT_SMALL);
+        together |= (own & BD_WANT_OBJECTS) && (own & ~(unsigned)BD_WANT_OBJECTS);
         wants |= own;
     }
+    if ((wants & BD_WANT_OBJECTS) && !together)
+        wants |= BD_WANT_LATER;
     return large ? wants & ~(unsigned)BD_WANT_SMALL : wants;
 }
 
@@ -66,6 +71,7 @@ enum bd_status bd_outputs_open(struct bd_outputs **outputs, const struct bd_opti
         struct bd_output_setup setup = { kind, options, bd_pipeline_info(pipeline),
                                          bd_pipeline_settings(pipeline), clips };
         const char *path = bd_output_path(options, kind);
+        self->objects[i] = bd_output_wants(options, kind, clips) & BD_WANT_OBJECTS;
         if (path && kind->open)
             status = kind->open(&self->items[i], path, &setup);
         if (status)
@@ -88,9 +94,9 @@ enum bd_status bd_outputs_write(struct bd_outputs *outputs, const struct bd_resu
 {
     enum bd_status status = BD_OK;
     for (int i = 0; i < bd_output_kind_count && !status; i++)
-        if (outputs->items[i])
+        if (outputs->items[i] && outputs->objects[i] == (activity != NULL))
             status = bd_output_kinds[i]->write(outputs->items[i], result, activity);
-    if (outputs->scan_list && !status)
+    if (outputs->scan_list && activity && !status)
         status = bd_scan_list_add(outputs->scan_list, activity);
     return status;
 }

@@ -26,8 +26,8 @@ enum bd_status bd_all_outputs_check(const struct bd_options *options,
 enum bd_status bd_outputs_open(struct bd_outputs **outputs, const struct bd_options *options,
                                const struct bd_pipeline *pipeline, struct bd_clip_plan *clips);
 
-/* Writes a separated frame, which `activity` (NULL where no output wants objects) has seen, to all
- * outputs. */
+/* Writes a separated frame: to the outputs that need objects, if `activity` has seen them, or, if
+ * that is NULL, to all others. These two may run beside each other. */
 enum bd_status bd_outputs_write(struct bd_outputs *outputs, const struct bd_result *result,
                                 const struct bd_activity *activity);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/pipeline/follower.h"
 #include "base/clock.h"
 #include "base/thread.h"
 
@@ -14,8 +15,8 @@ struct bd_finisher {
     struct bd_device *device; /* NULL: none */
     struct bd_pictures *pictures;
     struct bd_stabiliser *stabiliser;
-    bd_result_sink *sink;
-    void *user;
+    struct bd_sinks sinks;
+    struct bd_follower *follower; /* NULL: objects are not later than pictures */
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t given, finished;
@@ -30,21 +31,30 @@ struct bd_finisher {
 };
 
 enum bd_status bd_finish(struct bd_separated *frame, struct bd_pictures *pictures,
-                         struct bd_stabiliser *stabiliser)
+                         struct bd_stabiliser *stabiliser, bool objects)
 {
     double begin = bd_clock_seconds();
     bd_stabiliser_restore(stabiliser, frame->motion, &frame->separation);
     enum bd_status status = bd_pictures_make(pictures, &frame->result, frame->result.input,
                                              &frame->separation, &frame->settings);
+    if (!status && objects)
+        status = bd_pictures_follow(pictures, &frame->result);
     frame->result.seconds += bd_clock_seconds() - begin;
     return status;
 }
 
-/* Pictures, then the sink. */
+/* Pictures, then the sinks. */
 static enum bd_status finish(struct bd_finisher *self)
 {
-    enum bd_status status = bd_finish(&self->frame, self->pictures, self->stabiliser);
-    return status ? status : self->sink(self->user, &self->frame.result);
+    const struct bd_result *result = &self->frame.result;
+    enum bd_status status =
+        bd_finish(&self->frame, self->pictures, self->stabiliser, !self->follower);
+    if (!status)
+        status = self->sinks.pictures(self->sinks.user, result);
+    if (status)
+        return status;
+    return self->follower ? bd_follower_give(self->follower, result)
+                          : self->sinks.objects(self->sinks.user, result);
 }
 
 static void *work(void *user)
@@ -72,7 +82,7 @@ static void *work(void *user)
 
 enum bd_status bd_finisher_open(struct bd_finisher **finisher, struct bd_device *device,
                                 struct bd_pictures *pictures, struct bd_stabiliser *stabiliser,
-                                bd_result_sink *sink, void *user)
+                                const struct bd_sinks *sinks, bool later)
 {
     struct bd_finisher *self = calloc(1, sizeof *self);
     *finisher = NULL;
@@ -81,12 +91,18 @@ enum bd_status bd_finisher_open(struct bd_finisher **finisher, struct bd_device 
     self->device = device;
     self->pictures = pictures;
     self->stabiliser = stabiliser;
-    self->sink = sink;
-    self->user = user;
+    self->sinks = *sinks;
+    enum bd_status status =
+        later ? bd_follower_open(&self->follower, pictures, sinks->objects, sinks->user) : BD_OK;
+    if (status) {
+        free(self);
+        return status;
+    }
     pthread_mutex_init(&self->mutex, NULL);
     pthread_cond_init(&self->given, NULL);
     pthread_cond_init(&self->finished, NULL);
     if (!bd_thread_start(&self->thread, "finish", work, self)) {
+        bd_follower_close(&self->follower);
         free(self);
         return bd_fail(BD_ERROR_MEMORY, "cannot start the thread that makes pictures");
     }
@@ -147,16 +163,18 @@ enum bd_status bd_finisher_give(struct bd_finisher *self, const struct bd_separa
     return BD_OK;
 }
 
-void bd_finisher_close(struct bd_finisher **finisher)
+enum bd_status bd_finisher_close(struct bd_finisher **finisher)
 {
     struct bd_finisher *self = *finisher;
-    if (!self)
-        return;
     pthread_mutex_lock(&self->mutex);
     self->stop = true;
     pthread_cond_signal(&self->given);
     pthread_mutex_unlock(&self->mutex);
     pthread_join(self->thread, NULL);
+    /* A frame whose objects failed comes before one whose pictures did. */
+    enum bd_status status = bd_follower_close(&self->follower);
+    if (!status && self->failure)
+        status = bd_fail(self->failure, "%s", self->detail);
     pthread_mutex_destroy(&self->mutex);
     pthread_cond_destroy(&self->given);
     pthread_cond_destroy(&self->finished);
@@ -167,4 +185,5 @@ void bd_finisher_close(struct bd_finisher **finisher)
             free(self->copies[i]);
     free(self);
     *finisher = NULL;
+    return status;
 }

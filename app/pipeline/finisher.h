@@ -17,19 +17,20 @@ struct bd_separated {
     struct bd_separator_options settings; /* with the threshold of this frame */
 };
 
-/* Moves back what was found, and makes the pictures of frame->result. BD_ERROR_MEMORY. */
+/* Moves back what was found, makes the pictures of frame->result and, if `objects`, finds the
+ * wanted ones. BD_ERROR_MEMORY. */
 enum bd_status bd_finish(struct bd_separated *frame, struct bd_pictures *pictures,
-                         struct bd_stabiliser *stabiliser);
+                         struct bd_stabiliser *stabiliser, bool objects);
 
 /* Starts the thread, for pictures that go to `device` (may be NULL). It alone uses `pictures`, and
- * what `stabiliser` (may be NULL) restores, until the finisher is closed. It calls sink(user,
- * result) for each frame, in order. */
+ * what `stabiliser` (may be NULL) restores, until the finisher is closed. It hands each frame to
+ * the sinks, in order; if `later`, objects by a follower (app/pipeline/follower.h). */
 enum bd_status bd_finisher_open(struct bd_finisher **finisher, struct bd_device *device,
                                 struct bd_pictures *pictures, struct bd_stabiliser *stabiliser,
-                                bd_result_sink *sink, void *user);
+                                const struct bd_sinks *sinks, bool later);
 
-/* Waits until the frame given last is finished. Returns the first failure of a frame so far, with
- * its detail: of the pictures, or of the sink. */
+/* Waits until the pictures of the frame given last are handed on. Returns a failure of a frame so
+ * far, with its detail: of the pictures, or of a sink. */
 enum bd_status bd_finisher_wait(struct bd_finisher *finisher);
 
 /* Hands over the next frame, of the same size as all others; the one before must be finished. The
@@ -37,7 +38,8 @@ enum bd_status bd_finisher_wait(struct bd_finisher *finisher);
  * copied. BD_ERROR_MEMORY. */
 enum bd_status bd_finisher_give(struct bd_finisher *finisher, const struct bd_separated *frame);
 
-/* Finishes the frame in hand, ends the thread, frees and nulls. Safe on NULL. */
-void bd_finisher_close(struct bd_finisher **finisher);
+/* Finishes the frames in hand, ends the threads, frees and nulls. Returns the failure of the first
+ * frame that failed, with its detail. */
+enum bd_status bd_finisher_close(struct bd_finisher **finisher);
 
 #endif

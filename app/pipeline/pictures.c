@@ -17,9 +17,11 @@ struct bd_pictures {
     struct bd_upscaler *upscaler; /* NULL: processed at full size */
     struct bd_pool *pool;         /* the upscaler's */
     struct bd_frame small_background;
-    struct bd_device *device; /* that has the memory of `mask`; NULL: the frame has its own */
-    struct bd_frame mask, labels, background, foreground, overlay;
-    struct bd_tracker *tracker; /* of the objects of `mask`; NULL: not wanted */
+    struct bd_device *device; /* that has the memory of masks; NULL: they have their own */
+    struct bd_frame masks[bd_pictures_masks]; /* of the last frames */
+    int mask_count, newest;                   /* how many are in use; the last frame's */
+    struct bd_frame labels, background, foreground, overlay;
+    struct bd_tracker *tracker; /* of the objects of the masks; NULL: not wanted */
     struct bd_frame roi; /* full size, BD_GRAY8: where black, nothing is foreground; empty: none */
 };
 
@@ -29,27 +31,28 @@ static bool enlarges_background(const struct bd_pictures *self)
     return self->upscaler && !(self->wants & BD_WANT_SMALL);
 }
 
-/* The mask, in memory that the device writes to. */
-static enum bd_status open_mask(struct bd_pictures *self, int width, int height)
+/* A mask, in memory that the device writes to. */
+static enum bd_status open_mask(struct bd_pictures *self, struct bd_frame *mask, int width,
+                                int height)
 {
     if (!self->device)
-        return bd_frame_create(&self->mask, width, height, BD_GRAY8);
+        return bd_frame_create(mask, width, height, BD_GRAY8);
     void *memory = NULL;
     enum bd_status status =
         self->device->ops->allocate(self->device, &memory, (size_t)width * (size_t)height);
-    self->mask = (struct bd_frame){
+    *mask = (struct bd_frame){
         .width = width, .height = height, .format = BD_GRAY8, .stride = width, .data = memory
     };
     return status;
 }
 
-static void close_mask(struct bd_pictures *self)
+static void close_mask(struct bd_pictures *self, struct bd_frame *mask)
 {
     if (self->device) {
-        self->device->ops->deallocate(self->mask.data);
-        self->mask.data = NULL;
+        self->device->ops->deallocate(mask->data);
+        mask->data = NULL;
     }
-    bd_frame_destroy(&self->mask);
+    bd_frame_destroy(mask);
 }
 
 static enum bd_status open_frames(struct bd_pictures *self, int width, int height,
@@ -57,7 +60,10 @@ static enum bd_status open_frames(struct bd_pictures *self, int width, int heigh
 {
     enum bd_pixel_format format = (enum bd_pixel_format)settings->channels;
     bool small = self->wants & BD_WANT_SMALL;
-    enum bd_status status = open_mask(self, width, height);
+    enum bd_status status = BD_OK;
+    self->mask_count = self->wants & BD_WANT_LATER ? bd_pictures_masks : 1;
+    for (int i = 0; i < self->mask_count && !status; i++)
+        status = open_mask(self, &self->masks[i], width, height);
     if (!status && (self->wants & BD_WANT_SHADOWS))
         status = bd_frame_create(&self->labels, width, height, BD_GRAY8);
     if (!status && (self->wants & BD_WANT_BACKGROUND))
@@ -112,7 +118,7 @@ static enum bd_status load_roi(struct bd_pictures *self, const char *path)
 static enum bd_status make_roi(struct bd_pictures *self, const char *roi)
 {
     enum bd_status status =
-        bd_frame_create(&self->roi, self->mask.width, self->mask.height, BD_GRAY8);
+        bd_frame_create(&self->roi, self->masks[0].width, self->masks[0].height, BD_GRAY8);
     if (status)
         return status;
     return bd_shapes_are(roi) ? draw_roi(self, roi) : load_roi(self, roi);
@@ -159,7 +165,8 @@ void bd_pictures_destroy(struct bd_pictures **pictures)
     bd_upscaler_destroy(&self->upscaler);
     bd_pool_destroy(&self->pool);
     bd_frame_destroy(&self->small_background);
-    close_mask(self);
+    for (int i = 0; i < self->mask_count; i++)
+        close_mask(self, &self->masks[i]);
     bd_frame_destroy(&self->labels);
     bd_frame_destroy(&self->background);
     bd_frame_destroy(&self->foreground);
@@ -199,11 +206,13 @@ static enum bd_status make_mask(struct bd_pictures *self, const struct bd_frame 
                                      .mask = separation->mask,
                                      .threshold = settings->threshold };
     enum bd_status status = BD_OK;
+    self->newest = (self->newest + 1) % self->mask_count;
+    struct bd_frame *mask = &self->masks[self->newest];
     if (self->upscaler)
-        status = bd_upscale_mask(self->upscaler, &self->mask, frame, &small);
+        status = bd_upscale_mask(self->upscaler, mask, frame, &small);
     else
-        copy_tight(&self->mask, separation->mask);
-    bd_frame_copy_times(&self->mask, frame);
+        copy_tight(mask, separation->mask);
+    bd_frame_copy_times(mask, frame);
     return status;
 }
 
@@ -232,7 +241,7 @@ static void make_labels(struct bd_pictures *self, const uint8_t *shadow,
                         const struct bd_separator_options *settings)
 {
     enum { shadow_label = 127 };
-    const struct bd_frame *mask = &self->mask;
+    const struct bd_frame *mask = &self->masks[self->newest];
     for (int y = 0; y < mask->height; y++) {
         const uint8_t *in = mask->data + (int64_t)y * mask->stride;
         int64_t row = (int64_t)y * settings->height / mask->height;
@@ -254,19 +263,13 @@ enum bd_status bd_pictures_make(struct bd_pictures *self, struct bd_result *resu
     enum bd_status status = make_mask(self, frame, separation, settings);
     if (status)
         return status;
-    result->foreground_pixels = apply_roi(self, &self->mask);
-    result->mask = result->labels = &self->mask;
+    struct bd_frame *mask = &self->masks[self->newest];
+    result->foreground_pixels = apply_roi(self, mask);
+    result->mask = result->labels = mask;
     if (separation->shadow) {
         make_labels(self, separation->shadow, settings);
         result->labels = &self->labels;
     }
-    if (self->tracker)
-        status = bd_tracker_add(self->tracker, self->mask.data, self->mask.stride, result->time,
-                                &result->objects, &result->object_count);
-    if (self->tracker && !status)
-        status = bd_tracker_past(self->tracker, &result->past, &result->past_count);
-    if (status)
-        return status;
     if (self->wants & BD_WANT_BACKGROUND) {
         status = make_background(self, separation->background);
         if (status)
@@ -275,14 +278,26 @@ enum bd_status bd_pictures_make(struct bd_pictures *self, struct bd_result *resu
         result->background = &self->background;
     }
     if (self->wants & BD_WANT_FOREGROUND) {
-        bd_foreground_draw(&self->foreground, frame, &self->mask);
+        bd_foreground_draw(&self->foreground, frame, mask);
         result->foreground = &self->foreground;
     }
     if (self->wants & BD_WANT_OVERLAY) {
-        bd_overlay_draw(&self->overlay, frame, &self->mask);
-        if (self->wants & BD_WANT_BOXES)
-            bd_boxes_draw_frame(&self->overlay, result->objects, result->object_count);
+        bd_overlay_draw(&self->overlay, frame, mask);
         result->overlay = &self->overlay;
     }
     return BD_OK;
+}
+
+enum bd_status bd_pictures_follow(struct bd_pictures *self, struct bd_result *result)
+{
+    if (!self->tracker)
+        return BD_OK;
+    const struct bd_frame *mask = result->mask;
+    enum bd_status status = bd_tracker_add(self->tracker, mask->data, mask->stride, result->time,
+                                           &result->objects, &result->object_count);
+    if (!status)
+        status = bd_tracker_past(self->tracker, &result->past, &result->past_count);
+    if (!status && (self->wants & BD_WANT_BOXES))
+        bd_boxes_draw_frame(&self->overlay, result->objects, result->object_count);
+    return status;
 }

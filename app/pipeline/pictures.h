@@ -1,5 +1,5 @@
 /* The pictures of a separated frame: mask, background, foreground, overlay. Of full size, but for a
- * background that is wanted small. */
+ * background that is wanted small. And the objects of the mask. */
 #ifndef BD_APP_PIPELINE_PICTURES_H
 #define BD_APP_PIPELINE_PICTURES_H
 
@@ -18,11 +18,20 @@ enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int 
                                   const char *roi, int threads, struct bd_device *device);
 void bd_pictures_destroy(struct bd_pictures **pictures);
 
+/* With BD_WANT_LATER, so many masks are valid: that of the last call of bd_pictures_make, and those
+ * of the calls before. */
+enum { bd_pictures_masks = 6 };
+
 /* Makes the wanted pictures of `frame`, and fills in those fields of *result; they are valid until
  * the next call. `settings` as for the creation, with the present threshold. */
 enum bd_status bd_pictures_make(struct bd_pictures *pictures, struct bd_result *result,
                                 const struct bd_frame *frame,
                                 const struct bd_separation *separation,
                                 const struct bd_separator_options *settings);
+
+/* Finds the wanted objects of result->mask, fills in those fields of *result, and draws the wanted
+ * boxes; objects are valid until the next call. For each frame, in order. With BD_WANT_LATER it may
+ * run beside bd_pictures_make of later frames. */
+enum bd_status bd_pictures_follow(struct bd_pictures *pictures, struct bd_result *result);
 
 #endif

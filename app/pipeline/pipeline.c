@@ -310,7 +310,7 @@ enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *
     bd_in_flight_release(&pipeline->flight, 0);
     enum bd_status status = separate(pipeline, &frame);
     if (!status)
-        status = bd_finish(&frame, pipeline->pictures, pipeline->stabiliser);
+        status = bd_finish(&frame, pipeline->pictures, pipeline->stabiliser, true);
     *result = frame.result;
     return status;
 }
@@ -351,14 +351,15 @@ bool bd_pipeline_starting(const struct bd_pipeline *pipeline)
     return pipeline->start_delay > 0 || bd_queue_starting(pipeline->queue);
 }
 
-enum bd_status bd_pipeline_run(struct bd_pipeline *pipeline, int64_t limit, bd_result_sink *sink,
-                               void *user)
+enum bd_status bd_pipeline_run(struct bd_pipeline *pipeline, int64_t limit,
+                               const struct bd_sinks *sinks)
 {
     struct bd_finisher *finisher;
     bool starting = false;
     bd_in_flight_release(&pipeline->flight, 0);
-    enum bd_status status = bd_finisher_open(&finisher, device_in_use(pipeline), pipeline->pictures,
-                                             pipeline->stabiliser, sink, user);
+    enum bd_status status =
+        bd_finisher_open(&finisher, device_in_use(pipeline), pipeline->pictures,
+                         pipeline->stabiliser, sinks, pipeline->wants & BD_WANT_LATER);
     if (status)
         return status;
     for (int64_t count = 0; !status && (limit == 0 || count < limit); count++) {
@@ -369,9 +370,7 @@ enum bd_status bd_pipeline_run(struct bd_pipeline *pipeline, int64_t limit, bd_r
             break;
         status = separate_beside(pipeline, finisher);
     }
-    enum bd_status finished =
-        bd_finisher_wait(finisher); /* of a frame before the one that failed */
-    bd_finisher_close(&finisher);
+    enum bd_status finished = bd_finisher_close(&finisher); /* of a frame before one that failed */
     return finished ? finished : status;
 }
 

@@ -30,7 +30,9 @@ enum bd_want {
         64, /* the input in colour, its pixels only where it cannot be had as decoded */
     BD_WANT_SMALL = 128,   /* the background in the processing size */
     BD_WANT_OBJECTS = 256, /* the objects of the mask, followed from frame to frame */
-    BD_WANT_BOXES = 512    /* on the overlay, a box around each of them, with its number */
+    BD_WANT_BOXES = 512,   /* on the overlay, a box around each of them, with its number */
+    BD_WANT_LATER = 1024 /* of bd_pipeline_run, the objects apart from the pictures, which need not
+                            wait for them; not with boxes */
 };
 
 struct bd_result {
@@ -88,17 +90,25 @@ enum bd_status bd_pipeline_look_ahead(struct bd_pipeline *pipeline, double *shar
  * had. */
 bool bd_pipeline_starting(const struct bd_pipeline *pipeline);
 
-/* Receives a separated frame, whose pictures are valid during the call. */
+/* Receives a separated frame, whose pictures and objects are valid during the call. */
 typedef enum bd_status bd_result_sink(void *user, const struct bd_result *result);
 
-/* Separates all frames that are left, at most `limit` (0: no limit), and calls sink(user, result)
- * for each, in order, from another thread: pictures are made and handed on while the next frame is
- * separated. Ends at the first failure, of bd_pipeline_next or of the sink, and returns it (that of
- * the sink when the next frame has been separated); BD_END at the end of the input; BD_OK at the
- * limit, or, after the frames that were held back at the start, when `interrupted` returns true,
- * but BD_ERROR_INTERRUPTED if no frame came then. All frames before have reached the sink. */
-enum bd_status bd_pipeline_run(struct bd_pipeline *pipeline, int64_t limit, bd_result_sink *sink,
-                               void *user);
+/* Each frame goes to `pictures`, then to `objects`. Both get all that is wanted. But with
+ * BD_WANT_LATER `pictures` gets no objects; `objects` gets the mask alone of the pictures, and is
+ * called by a thread of its own, while the next frames go to `pictures`. */
+struct bd_sinks {
+    bd_result_sink *pictures, *objects;
+    void *user;
+};
+
+/* Separates all frames that are left, at most `limit` (0: no limit), and hands them to the sinks,
+ * in order, from other threads: pictures are made and handed on while the next frame is separated.
+ * Ends at the first failure, of bd_pipeline_next or of a sink, and returns it (that of a sink when
+ * further frames have been separated); BD_END at the end of the input; BD_OK at the limit, or,
+ * after the frames that were held back at the start, when `interrupted` returns true, but
+ * BD_ERROR_INTERRUPTED if no frame came then. All frames before have reached both sinks. */
+enum bd_status bd_pipeline_run(struct bd_pipeline *pipeline, int64_t limit,
+                               const struct bd_sinks *sinks);
 
 const struct bd_reader_info *bd_pipeline_info(const struct bd_pipeline *pipeline);
 /* Number of frames that --start and --duration leave; 0 where unknown. */

@@ -1,4 +1,5 @@
-/* Pictures that are made beside the separation (bd_pipeline_run). */
+/* Pictures that are made beside the separation, and objects that are found beside those
+ * (bd_pipeline_run). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,12 +13,14 @@
 
 enum { frames = 50 };
 
-/* Sums over the pictures of frames, in their order. */
+/* Sums over the pictures of frames and over their masks and objects, both in the order of frames.
+ */
 struct sums {
-    uint64_t of[frames];
-    int count;
-    int64_t fail_at; /* the sink fails at this frame */
-    atomic_int seen; /* frames */
+    uint64_t of[frames], of_objects[frames];
+    int count, objects_count;
+    int objects;                      /* boxes of all frames */
+    int64_t fail_at, objects_fail_at; /* a sink fails at this frame */
+    atomic_int seen;                  /* frames */
 };
 
 static uint64_t add_picture(uint64_t sum, const struct bd_frame *picture)
@@ -39,6 +42,23 @@ static enum bd_status add_frame(void *user, const struct bd_result *result)
                        sums->count);
     uint64_t sum = add_picture((uint64_t)result->foreground_pixels, result->mask);
     sums->of[sums->count++] = add_picture(add_picture(sum, result->background), result->overlay);
+    return BD_OK;
+}
+
+static enum bd_status add_objects(void *user, const struct bd_result *result)
+{
+    struct sums *sums = user;
+    if (result->mask->index == sums->objects_fail_at)
+        return bd_fail(BD_ERROR_IO, "objects of frame %d are not wanted",
+                       (int)sums->objects_fail_at);
+    if (result->mask->index != sums->objects_count || sums->objects_count >= frames)
+        return bd_fail(BD_ERROR_ARGUMENT, "frame %d came as number %d", (int)result->mask->index,
+                       sums->objects_count);
+    uint64_t sum = add_picture((uint64_t)result->past_count, result->mask);
+    for (int i = 0; i < result->object_count; i++)
+        sum = sum * 31 + (uint64_t)(result->objects[i].id * 1000 + result->objects[i].x);
+    sums->objects += result->object_count;
+    sums->of_objects[sums->objects_count++] = sum;
     atomic_fetch_add(&sums->seen, 1);
     return BD_OK;
 }
@@ -48,63 +68,96 @@ static bool after_ten(void *user)
     return atomic_load(&((struct sums *)user)->seen) >= 10;
 }
 
+static const struct sums none = { .fail_at = -1, .objects_fail_at = -1 };
+
 /* All frames of the options, by bd_pipeline_run. */
-static enum bd_status run_all(const struct bd_options *options, int64_t limit, struct sums *sums,
-                              bool (*interrupted)(void *))
+static enum bd_status run_all(const struct bd_options *options, unsigned wants, int64_t limit,
+                              struct sums *sums, bool (*interrupted)(void *))
 {
     struct bd_pipeline *pipeline = NULL;
-    const unsigned wants = BD_WANT_BACKGROUND | BD_WANT_OVERLAY;
     assert_int_equal(bd_pipeline_open(&pipeline, options, false, wants, interrupted, sums), BD_OK);
-    enum bd_status status = bd_pipeline_run(pipeline, limit, add_frame, sums);
+    enum bd_status status =
+        bd_pipeline_run(pipeline, limit, &(struct bd_sinks){ add_frame, add_objects, sums });
     bd_pipeline_close(&pipeline);
     return status;
 }
 
-/* Pictures that are made beside the separation are those of bd_pipeline_next, with both solvers and
- * at both sizes; and a run ends where it is to end, after all frames before. */
-static void a_run_makes_the_same_pictures(void **state)
+/* A run ends where it is to end, after all frames before. */
+static void check_ends(const struct bd_options *options, unsigned wants, const struct sums *one)
+{
+    struct sums run = none;
+    assert_int_equal(run_all(options, wants, 17, &run, NULL), BD_OK);
+    assert_int_equal(run.count, 17);
+    assert_int_equal(run.objects_count, 17);
+    run = none;
+    run.fail_at = 23;
+    assert_int_equal(run_all(options, wants, 0, &run, NULL), BD_ERROR_IO);
+    assert_string_equal(bd_error_detail(), "frame 23 is not wanted");
+    assert_int_equal(run.count, 23);
+    assert_int_equal(run.objects_count, 23);
+    /* The first frame that failed is told, whose objects come after its pictures. */
+    run = none;
+    run.fail_at = run.objects_fail_at = frames - 1;
+    assert_int_equal(run_all(options, wants, 0, &run, NULL), BD_ERROR_IO);
+    assert_string_equal(bd_error_detail(), "frame 49 is not wanted");
+    run = none;
+    run.objects_fail_at = 23;
+    assert_int_equal(run_all(options, wants, 0, &run, NULL), BD_ERROR_IO);
+    assert_string_equal(bd_error_detail(), "objects of frame 23 are not wanted");
+    assert_int_equal(run.objects_count, 23);
+    assert_in_range(run.count, 24, wants & BD_WANT_LATER ? frames : 24);
+    run = none;
+    run.objects_fail_at = frames - 1; /* when all frames are handed over */
+    assert_int_equal(run_all(options, wants, 0, &run, NULL), BD_ERROR_IO);
+    assert_string_equal(bd_error_detail(), "objects of frame 49 are not wanted");
+    run = none;
+    enum bd_status status = run_all(options, wants, 0, &run, after_ten);
+    assert_true(status == BD_OK || status == BD_ERROR_INTERRUPTED);
+    assert_in_range(run.count, 10, frames - 1);
+    assert_int_equal(run.objects_count, run.count);
+    assert_memory_equal(one->of, run.of, (size_t)run.count * sizeof *run.of);
+}
+
+/* Pictures that are made beside the separation, and objects that are found with them or later, are
+ * those of bd_pipeline_next, with both solvers and at both sizes. */
+static void a_run_makes_the_same(void **state)
 {
     (void)state;
-    for (int kind = 0; kind < 3; kind++) {
+    for (int kind = 0; kind < 6; kind++) {
         struct bd_options options = { .arguments = { "synth:easy?size=160x120&frames=50" },
                                       .argument_count = 1 };
         struct bd_pipeline *pipeline = NULL;
         struct bd_result result;
-        struct sums one = { .fail_at = -1 }, run = { .fail_at = -1 };
-        options.solver = kind == 2 ? BD_SOLVER_BATCH : BD_SOLVER_LIVE;
-        if (kind == 1) {
+        struct sums one = none, run = none;
+        const unsigned wants = BD_WANT_BACKGROUND | BD_WANT_OVERLAY | BD_WANT_OBJECTS |
+                               (kind < 3 ? BD_WANT_BOXES : BD_WANT_LATER);
+        options.solver = kind % 3 == 2 ? BD_SOLVER_BATCH : BD_SOLVER_LIVE;
+        if (kind % 3 == 1) {
             options.scale_width = 80;
             options.scale_height = 60;
         }
-        assert_int_equal(bd_pipeline_open(&pipeline, &options, false,
-                                          BD_WANT_BACKGROUND | BD_WANT_OVERLAY, NULL, NULL),
-                         BD_OK);
-        while (bd_pipeline_next(pipeline, &result) == BD_OK)
+        assert_int_equal(bd_pipeline_open(&pipeline, &options, false, wants, NULL, NULL), BD_OK);
+        while (bd_pipeline_next(pipeline, &result) == BD_OK) {
             assert_int_equal(add_frame(&one, &result), BD_OK);
+            assert_int_equal(add_objects(&one, &result), BD_OK);
+        }
         bd_pipeline_close(&pipeline);
-        assert_int_equal(run_all(&options, 0, &run, NULL), BD_END);
+        assert_int_equal(run_all(&options, wants, 0, &run, NULL), BD_END);
         assert_int_equal(one.count, frames);
         assert_int_equal(run.count, frames);
+        assert_int_equal(run.objects_count, frames);
+        assert_true(one.objects > 0);
         assert_memory_equal(one.of, run.of, sizeof one.of);
-        run = (struct sums){ .fail_at = -1 };
-        assert_int_equal(run_all(&options, 17, &run, NULL), BD_OK);
-        assert_int_equal(run.count, 17);
-        run = (struct sums){ .fail_at = 23 };
-        assert_int_equal(run_all(&options, 0, &run, NULL), BD_ERROR_IO);
-        assert_string_equal(bd_error_detail(), "frame 23 is not wanted");
-        assert_int_equal(run.count, 23);
-        run = (struct sums){ .fail_at = -1 };
-        enum bd_status status = run_all(&options, 0, &run, after_ten);
-        assert_true(status == BD_OK || status == BD_ERROR_INTERRUPTED);
-        assert_in_range(run.count, 10, frames - 1);
-        assert_memory_equal(one.of, run.of, (size_t)run.count * sizeof *run.of);
+        assert_memory_equal(one.of_objects, run.of_objects, sizeof one.of_objects);
+        if (kind % 3 != 2)
+            check_ends(&options, wants, &one);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_makes_the_same_pictures),
+        cmocka_unit_test(a_run_makes_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
