@@ -6,8 +6,16 @@
 #include "video/axis.h"
 #include "video/yuv.h"
 
-/* Rows of the result that are made together: vectors hold one value of each. */
-enum { ROWS = 16 };
+/* Rows of the result that are made together: vectors hold one value of each, and registers (GCC's
+ * and clang's vector extension) as many bytes or half as many samples. */
+enum { ROWS = 16, HALF = ROWS / 2 };
+
+/* Samples of a row that are averaged downwards at a time, for ROWS rows of them to stay in the
+ * level-1 cache. */
+enum { BLOCK = 256 };
+
+typedef uint8_t bytes __attribute__((vector_size(ROWS)));
+typedef uint16_t samples __attribute__((vector_size(ROWS)));
 
 /* GCC makes vectors of loops that it has not unrolled before. */
 #define KEEP_LOOP _Pragma("GCC unroll 1")
@@ -22,9 +30,8 @@ struct plan {
 
 /* A plane of samples, or of interleaved ones, averaged downwards for ROWS rows of the result. */
 struct plane {
-    int length;       /* samples in a row, all interleaved ones */
-    uint16_t *lines;  /* ROWS x length */
-    uint16_t *zipped; /* length x ROWS */
+    int length;        /* samples in a row, all interleaved ones */
+    uint16_t *columns; /* length x ROWS, and HALF x ROWS behind them: registers are stored whole */
 };
 
 struct bd_area {
@@ -32,13 +39,11 @@ struct bd_area {
     struct bd_axis axes[bd_axis_kinds];
     struct plane planes[3]; /* Y, U, V; NV12: Y, UV; else pixels alone */
     int plane_count;
-    uint16_t *scratch; /* as the longest plane */
     /* ROWS values for each pixel of a row of the result: of Y, U and V, or of channels, and then
-     * the bytes of its channels. */
+     * the bytes of its channels, and of ROWS pixels behind the last. */
     int16_t *averages[3];
     int average_count;
     uint8_t *made[3];
-    uint8_t *woven, *turned; /* ROWS values for each byte of a row of the result */
 };
 
 /* ---- a scaler ----------------------------------------------------------------------------------
@@ -79,9 +84,8 @@ static bool make_plane(struct bd_area *area, int length)
 {
     struct plane *plane = &area->planes[area->plane_count++];
     plane->length = length;
-    plane->lines = calloc((size_t)length * ROWS, sizeof *plane->lines);
-    plane->zipped = calloc((size_t)length * ROWS, sizeof *plane->zipped);
-    return plane->lines && plane->zipped;
+    plane->columns = calloc((size_t)(length + HALF) * ROWS, sizeof *plane->columns);
+    return plane->columns;
 }
 
 static bool make_planes(struct bd_area *area)
@@ -89,15 +93,11 @@ static bool make_planes(struct bd_area *area)
     const struct plan *plan = &area->plan;
     int chroma = samples_along(plan->width, plan->shift_x);
     size_t row = (size_t)plan->small_width * ROWS;
-    size_t longest = (size_t)plan->width * (plan->samples ? (size_t)plan->samples : 2) * ROWS;
-    area->scratch = calloc(longest, sizeof *area->scratch);
-    area->woven = calloc(row * (size_t)plan->channels, 1);
-    area->turned = calloc(row * (size_t)plan->channels, 1);
-    bool enough = area->scratch && area->woven && area->turned;
+    bool enough = true;
     area->average_count = plan->samples ? plan->samples : plan->channels;
     for (int c = 0; c < area->average_count; c++) {
         area->averages[c] = calloc(row, sizeof *area->averages[c]);
-        area->made[c] = calloc(row, 1);
+        area->made[c] = calloc(row + ROWS * ROWS, 1);
         enough = enough && area->averages[c] && area->made[c];
     }
     if (plan->samples)
@@ -145,17 +145,12 @@ void bd_area_destroy(struct bd_area **area)
     if (!self)
         return;
     bd_axes_destroy(self->axes);
-    for (int i = 0; i < self->plane_count; i++) {
-        free(self->planes[i].lines);
-        free(self->planes[i].zipped);
-    }
-    free(self->scratch);
+    for (int i = 0; i < self->plane_count; i++)
+        free(self->planes[i].columns);
     for (int c = 0; c < 3; c++) {
         free(self->averages[c]);
         free(self->made[c]);
     }
-    free(self->woven);
-    free(self->turned);
     free(self);
     *area = NULL;
 }
@@ -177,21 +172,42 @@ static void add_row(uint16_t *restrict line, const uint8_t *restrict row, uint16
         line[x] = (uint16_t)(line[x] + weight * row[x]);
 }
 
-/* out := a0 b0 a1 b1 ... */
-static void zip(uint16_t *restrict out, const uint16_t *restrict a, const uint16_t *restrict b,
-                int count)
+/* ---- transposes, in registers ------------------------------------------------------------------
+ */
+
+/* a0 b0 a1 b1 ... of the lower and of the upper halves. GCC before 12 has one builtin, clang the
+ * other. */
+#ifdef __has_builtin
+#if __has_builtin(__builtin_shufflevector)
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#endif
+#endif
+#ifndef SHUFFLE
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (__typeof__(a)){ __VA_ARGS__ })
+#endif
+#define ZIP_SAMPLES(a, b, from)                                                                    \
+    SHUFFLE(a, b, (from), (from) + 8, (from) + 1, (from) + 9, (from) + 2, (from) + 10, (from) + 3, \
+            (from) + 11)
+#define ZIP_BYTES(a, b, from)                                                                      \
+    SHUFFLE(a, b, (from), (from) + 16, (from) + 1, (from) + 17, (from) + 2, (from) + 18,           \
+            (from) + 3, (from) + 19, (from) + 4, (from) + 20, (from) + 5, (from) + 21, (from) + 6, \
+            (from) + 22, (from) + 7, (from) + 23)
+
+/* One round: row i and the one half of them further become rows 2i and 2i + 1. Rows and columns
+ * are exchanged after as many rounds as the number of a row has bits. */
+static inline void zip_samples(samples out[HALF], const samples in[HALF])
 {
-    for (int i = 0; i < count; i++) {
-        out[2 * i] = a[i];
-        out[2 * i + 1] = b[i];
+    for (int i = 0; i < HALF / 2; i++) {
+        out[2 * i] = ZIP_SAMPLES(in[i], in[i + HALF / 2], 0);
+        out[2 * i + 1] = ZIP_SAMPLES(in[i], in[i + HALF / 2], 4);
     }
 }
 
-static void unzip(uint8_t *restrict a, uint8_t *restrict b, const uint8_t *restrict in, int count)
+static inline void zip_bytes(bytes out[ROWS], const bytes in[ROWS])
 {
-    for (int i = 0; i < count; i++) {
-        a[i] = in[2 * i];
-        b[i] = in[2 * i + 1];
+    for (int i = 0; i < ROWS / 2; i++) {
+        out[2 * i] = ZIP_BYTES(in[i], in[i + ROWS / 2], 0);
+        out[2 * i + 1] = ZIP_BYTES(in[i], in[i + ROWS / 2], 8);
     }
 }
 
@@ -209,43 +225,47 @@ static void average_column(uint16_t *line, const uint8_t *data, int64_t stride, 
         add_row(line, row + k * stride, weights[k], length);
 }
 
-/* ROWS lines become one, in which the values of a column follow each other. */
-static void zip_lines(struct plane *plane, uint16_t *scratch)
+/* out, count x ROWS and what is behind them in the last register, := the columns of `lines`. */
+static void turn_lines(uint16_t *out, uint16_t lines[ROWS][BLOCK], int count)
 {
-    uint16_t *from = plane->lines, *to = scratch;
-    int length = plane->length;
-    /* In each round line i and the one half of them further become one. */
-    for (int lines = ROWS / 2; lines >= 1; lines /= 2, length *= 2) {
-        if (lines == 1)
-            to = plane->zipped;
-        for (int i = 0; i < lines; i++)
-            zip(to + 2 * i * length, from + i * length, from + (i + lines) * length, length);
-        uint16_t *done = from;
-        from = to;
-        to = done;
-    }
+    samples tile[HALF], turned[HALF];
+    for (int x = 0; x < count; x += HALF)
+        for (int row = 0; row < ROWS; row += HALF) {
+            for (int r = 0; r < HALF; r++)
+                memcpy(&tile[r], &lines[row + r][x], sizeof *tile);
+            zip_samples(turned, tile);
+            zip_samples(tile, turned);
+            zip_samples(turned, tile);
+            for (int r = 0; r < HALF; r++)
+                memcpy(out + (x + r) * ROWS + row, &turned[r], sizeof *turned);
+        }
 }
 
 /* The plane's columns for ROWS rows of the result from `row` on; the last row stands for those
  * behind it. */
-static void average_columns(struct bd_area *area, struct plane *plane, const uint8_t *data,
-                            int64_t stride, const struct bd_axis *axis, int row)
+static void average_columns(struct plane *plane, const uint8_t *data, int64_t stride,
+                            const struct bd_axis *axis, int row)
 {
-    for (int r = 0; r < ROWS; r++) {
-        int result = row + r < axis->results ? row + r : axis->results - 1;
-        average_column(plane->lines + r * plane->length, data, stride, plane->length, axis, result);
+    uint16_t lines[ROWS][BLOCK] = { 0 };
+    for (int x = 0; x < plane->length; x += BLOCK) {
+        const int count = plane->length - x < BLOCK ? plane->length - x : BLOCK;
+        for (int r = 0; r < ROWS; r++) {
+            int result = row + r < axis->results ? row + r : axis->results - 1;
+            average_column(lines[r], data + x, stride, count, axis, result);
+        }
+        turn_lines(plane->columns + (int64_t)x * ROWS, lines, count);
     }
-    zip_lines(plane, area->scratch);
 }
 
 /* The average of each column of the result, in units of 1/128 (bd_yuv_unit), for ROWS rows.
  * Products lose half a unit each, which the sum starts with, as far as a white picture stays in
  * range. */
-static void average_rows(int16_t *out, const uint16_t *zipped, int step, const struct bd_axis *axis)
+static void average_rows(int16_t *out, const uint16_t *columns, int step,
+                         const struct bd_axis *axis)
 {
     for (int i = 0; i < axis->results; i++, out += ROWS) {
         const uint16_t *weights = axis->weights + axis->at[i];
-        const uint16_t *from = zipped + (int64_t)axis->first[i] * step * ROWS;
+        const uint16_t *from = columns + (int64_t)axis->first[i] * step * ROWS;
         const int count = axis->count[i];
         uint16_t sum[ROWS];
         KEEP_LOOP for (int r = 0; r < ROWS; r++) sum[r] =
@@ -317,10 +337,10 @@ static void average_band(struct bd_area *area, const struct bd_frame *src, int r
 {
     const struct plan *plan = &area->plan;
     const struct bd_yuv *yuv = src->yuv;
-    average_columns(area, &area->planes[0], yuv ? yuv->data[0] : src->data,
+    average_columns(&area->planes[0], yuv ? yuv->data[0] : src->data,
                     yuv ? yuv->stride[0] : src->stride, &area->axes[bd_axis_rows], row);
     for (int i = 1; yuv && i < area->plane_count; i++)
-        average_columns(area, &area->planes[i], yuv->data[i], yuv->stride[i],
+        average_columns(&area->planes[i], yuv->data[i], yuv->stride[i],
                         &area->axes[bd_axis_chroma_rows], row);
     for (int c = 0; c < area->average_count; c++) {
         const bool chroma = yuv && c > 0;
@@ -328,45 +348,38 @@ static void average_band(struct bd_area *area, const struct bd_frame *src, int r
             &area->planes[c < area->plane_count ? c : area->plane_count - 1];
         int step = chroma ? plan->step : yuv ? 1 : plan->samples;
         int offset = !yuv ? c : plan->step == 2 && c == 2 ? 1 : 0;
-        average_rows(area->averages[c], plane->zipped + offset * ROWS, step,
+        average_rows(area->averages[c], plane->columns + offset * ROWS, step,
                      &area->axes[chroma ? bd_axis_chroma_columns : bd_axis_columns]);
     }
     make_channels(area, yuv);
 }
 
-/* Exchanges rows and columns of `count` columns of ROWS bytes: row r is at r * count of `out` then.
- * `in` is overwritten. */
-static void turn(uint8_t *out, uint8_t *in, int count)
-{
-    /* After each round the next bit of a row's number, from the lowest up, says in which half. */
-    unzip(out, out + 8 * count, in, 8 * count);
-    for (int i = 0; i < 2; i++)
-        unzip(in + 8 * i * count, in + (8 * i + 4) * count, out + 8 * i * count, 4 * count);
-    for (int i = 0; i < 4; i++)
-        unzip(out + 4 * i * count, out + (4 * i + 2) * count, in + 4 * i * count, 2 * count);
-    for (int i = 0; i < 8; i++)
-        unzip(in + 2 * i * count, in + (2 * i + 1) * count, out + 2 * i * count, count);
-    for (int r = 0; r < ROWS; r++) {
-        int reversed = (r & 1) << 3 | (r & 2) << 1 | (r & 4) >> 1 | (r & 8) >> 3;
-        memcpy(out + r * count, in + reversed * count, (size_t)count);
-    }
-}
-
 /* Rows of `dst` from `row` on, as many as there are. */
-static void store(struct bd_area *area, struct bd_frame *dst, int row)
+static void store(const struct bd_area *area, struct bd_frame *dst, int row)
 {
-    const int channels = area->plan.channels, width = area->plan.small_width;
-    const size_t bytes = (size_t)width * (size_t)channels;
-    uint8_t *from = area->made[0];
-    if (channels > 1) {
-        from = area->woven;
-        for (int x = 0; x < width; x++)
-            for (int c = 0; c < channels; c++)
-                memcpy(from + (x * channels + c) * ROWS, area->made[c] + x * ROWS, ROWS);
+    const int channels = area->plan.channels, length = area->plan.small_width * channels;
+    const int rows = dst->height - row < ROWS ? dst->height - row : ROWS;
+    bytes tile[ROWS], turned[ROWS];
+    int x = 0, c = 0; /* of the next byte */
+    for (int at = 0; at < length; at += ROWS) {
+        for (int i = 0; i < ROWS; i++) {
+            memcpy(&tile[i], area->made[c] + x * ROWS, sizeof *tile);
+            c = c + 1 < channels ? c + 1 : 0;
+            x += !c;
+        }
+        zip_bytes(turned, tile);
+        zip_bytes(tile, turned);
+        zip_bytes(turned, tile);
+        zip_bytes(tile, turned);
+        const size_t count = (size_t)(length - at < ROWS ? length - at : ROWS);
+        for (int r = 0; r < rows; r++) {
+            uint8_t *out = dst->data + (row + r) * dst->stride + at;
+            if (count == ROWS) /* one instruction */
+                memcpy(out, &tile[r], ROWS);
+            else
+                memcpy(out, &tile[r], count);
+        }
     }
-    turn(area->turned, from, width * channels);
-    for (int r = 0; r < ROWS && row + r < dst->height; r++)
-        memcpy(dst->data + (row + r) * dst->stride, area->turned + (size_t)r * bytes, bytes);
 }
 
 void bd_area_average(struct bd_area *area, struct bd_frame *dst, const struct bd_frame *src)
