@@ -75,7 +75,8 @@ struct search {
     const struct bd_cpu_separator *state;
     struct bd_recurrence_window window;
     const uint8_t *visit; /* pixels: that of the frame in hand */
-    unsigned look;
+    unsigned look;        /* the first of `looks` */
+    int looks;
     uint8_t half; /* of the threshold */
     bool follow;  /* ways are counted */
 };
@@ -138,31 +139,63 @@ static void visit_strip(void *arg, int64_t item, int thread)
     visit_rows(search, from, to);
 }
 
+/* Brings the samples of pixel p near: each of them, and its visit, lies in a cache line of its own.
+ * (Inlined, since GCC drops calls of a function that does nothing else.) */
+static inline __attribute__((always_inline)) void
+fetch_samples(const struct bd_recurrence_window *window, int64_t p)
+{
+    int slot = window->newest;
+    for (int j = 0; j < window->columns; j++) {
+        __builtin_prefetch(window->visits + slot * window->pitch + p);
+        __builtin_prefetch(window->samples + slot * window->ld + p * window->channels);
+        slot = slot ? slot - 1 : window->slots - 1;
+    }
+}
+
+/* Counts pixel (x, y) in its cell. */
+static void count_pixel(const struct search *search, int x, int y)
+{
+    const struct bd_cpu_separator *state = search->state;
+    struct bd_recurrence *own = state->recurrence;
+    struct bd_recurrence_counts *counts =
+        &own->counts[(y >> own->power) * own->across + (x >> own->power)];
+    const int64_t width = state->shape.width;
+    counts->seen++;
+    counts->recurring += recurs(search, x, y, 0);
+    counts->edges += bd_recurrence_edges(state->raw, state->shadow, width, y * width + x);
+}
+
+/* All looks at a row follow each other, for they share cache lines. The samples of a pixel arrive
+ * while the pixel before it is counted. */
 static void look_strip(void *arg, int64_t item, int thread)
 {
     (void)thread;
     const struct search *search = arg;
     const struct bd_cpu_separator *state = search->state;
     const uint8_t *raw = state->raw, *shadow = state->shadow;
-    struct bd_recurrence *own = state->recurrence;
-    const int width = state->shape.width, power = own->power, every = bd_recurrence_every(power);
+    const int width = state->shape.width, power = state->recurrence->power;
+    const int every = bd_recurrence_every(power);
     int to, from = bd_mask_strip(state->mask_work, item, &to);
-    for (int y = from; y < to; y++) {
+    int before_x = -1, before_y = 0; /* -1: there is none */
+    for (int i = from * search->looks; i < to * search->looks; i++) {
+        const int y = i / search->looks;
         int x = 0;
-        while (!bd_recurrence_looks_at(x, y, search->look, power))
+        while (!bd_recurrence_looks_at(x, y, search->look + (unsigned)(i % search->looks), power))
             x++;
         for (; x < width; x += every) {
             int64_t p = (int64_t)y * width + x;
             if (!bd_recurrence_is_foreground(raw, shadow, p) ||
                 !bd_recurrence_is_solid(raw, shadow, width, state->shape.height, x, y))
                 continue;
-            struct bd_recurrence_counts *counts =
-                &own->counts[(y >> power) * own->across + (x >> power)];
-            counts->seen++;
-            counts->recurring += recurs(search, x, y, 0);
-            counts->edges += bd_recurrence_edges(raw, shadow, width, p);
+            fetch_samples(&search->window, p);
+            if (before_x >= 0)
+                count_pixel(search, before_x, before_y);
+            before_x = x;
+            before_y = y;
         }
     }
+    if (before_x >= 0)
+        count_pixel(search, before_x, before_y);
 }
 
 /* raw := 0 where a value recurs in a cell that moves. */
@@ -210,6 +243,7 @@ void bd_recurrence_find(struct bd_cpu_separator *state, const struct bd_detect_p
     struct bd_recurrence *own = state->recurrence;
     struct search search = { .state = state,
                              .look = params->look,
+                             .looks = params->looks,
                              .half = (uint8_t)(params->threshold / 2) };
     search.window =
         (struct bd_recurrence_window){ .samples = own->samples,
@@ -235,8 +269,8 @@ void bd_recurrence_find(struct bd_cpu_separator *state, const struct bd_detect_p
     own->followed += search.follow;
     if (learn)
         bd_mask_run(state->mask_work, visit_strip, &search);
-    for (int i = 0; i < params->looks && params->columns; i++, search.look++) {
-        own->looks++;
+    if (params->looks && params->columns) {
+        own->looks += params->looks;
         bd_mask_run(state->mask_work, look_strip, &search);
     }
     if (own->any && params->columns)
