@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "linalg/shared/isa.h"
 #include "separation/cpu/mask_work.h"
 #include "separation/shared/recurrence.h"
 
@@ -70,6 +71,84 @@ void bd_recurrence_reset(struct bd_cpu_separator *state)
     own->any = own->stale = false;
 }
 
+/* ---- step 6 for a pixel, in registers ----------------------------------------------------------
+ */
+
+enum { SIDE = 2 * bd_recurrence_near + 1, BYTES = 16 };
+
+/* GCC's and clang's vector extension. */
+typedef uint8_t bytes __attribute__((vector_size(BYTES)));
+
+/* bd_recurrence_is_near, where the square of neighbours and what is read behind it lies in the
+ * picture: v is the first of them. `wanted` has 255 at the first byte of each pixel of a row. */
+BD_INLINE bool is_near(const struct bd_recurrence_window *window, int channels, const uint8_t *f,
+                       const uint8_t *l, const uint8_t *v, int light, bytes wanted)
+{
+    uint8_t least[3] = { 0 }, span[3] = { 0 };
+    for (int k = 0; k < channels; k++) {
+        int middle = f[k] - l[k] + ((l[k] * light + 2048) >> 12);
+        int low = middle - window->reach, high = middle + window->reach;
+        if (low > 255 || high < 0)
+            return false;
+        least[k] = (uint8_t)(low > 0 ? low : 0);
+        span[k] = (uint8_t)((high < 255 ? high : 255) - least[k]);
+    }
+    bytes any = { 0 };
+    for (int row = 0; row < SIDE; row++, v += (int64_t)window->width * channels) {
+        bytes like = wanted;
+        for (int k = 0; k < channels; k++) {
+            bytes here;
+            memcpy(&here, v + k, sizeof here);
+            like &= (bytes)(here - least[k] <= (bytes){ 0 } + span[k]);
+        }
+        any |= like;
+    }
+    uint64_t halves[2];
+    memcpy(halves, &any, sizeof halves);
+    return halves[0] | halves[1];
+}
+
+/* bd_recurrence_recurs for pixel p, whose first neighbour is pixel `first`. */
+BD_INLINE bool search_near(const struct bd_recurrence_window *window, int channels,
+                           const uint8_t *f, const uint8_t *l, uint8_t visit, float w, int64_t p,
+                           int64_t first)
+{
+    bytes wanted = { 0 };
+    for (int i = 0; i < SIDE; i++)
+        wanted[i * channels] = 255;
+    int found = 0, slot = window->newest;
+    uint8_t last = visit; /* of the samples that are like it, the one before */
+    for (int j = 0; j < window->columns && found < bd_recurrence_visits; j++) {
+        uint8_t then = window->visits[slot * window->pitch + p];
+        if (then != visit && then != last &&
+            is_near(window, channels, f, l, window->samples + slot * window->ld + first * channels,
+                    bd_recurrence_light(window->c[slot * window->stride], w), wanted)) {
+            last = then;
+            found++;
+        }
+        slot = slot ? slot - 1 : window->slots - 1;
+    }
+    return found == bd_recurrence_visits;
+}
+
+bool bd_recurrence_recurs_near(const struct bd_recurrence_window *window, const uint8_t *f,
+                               const uint8_t *l, uint8_t visit, float w, int x, int y)
+{
+    const int near = bd_recurrence_near, channels = window->channels, width = window->width;
+    const int64_t p = (int64_t)y * width + x, first = p - (int64_t)near * (width + 1);
+    const int bytes_read = BYTES + channels - 1; /* of a row of neighbours */
+    const bool inside = x >= near && y >= near && y + near < window->height &&
+                        (x - near) * channels + bytes_read <= width * channels;
+    if (inside && channels == 3)
+        return search_near(window, 3, f, l, visit, w, p, first);
+    if (inside && channels == 1)
+        return search_near(window, 1, f, l, visit, w, p, first);
+    return bd_recurrence_recurs(window, f, l, visit, w, x, y, near);
+}
+
+/* ---- a frame -----------------------------------------------------------------------------------
+ */
+
 /* A parallel loop over strips of the picture, which are whole rows of cells. */
 struct search {
     const struct bd_cpu_separator *state;
@@ -81,12 +160,20 @@ struct search {
     bool follow;  /* ways are counted */
 };
 
-static bool recurs(const struct search *search, int x, int y, int near)
+static bool recurs(const struct search *search, int x, int y)
 {
     const struct bd_cpu_separator *state = search->state;
     int64_t p = (int64_t)y * state->shape.width + x, i = p * state->shape.channels;
     return bd_recurrence_recurs(&search->window, state->frame + i, state->background + i,
-                                search->visit[p], state->w[0], x, y, near);
+                                search->visit[p], state->w[0], x, y, 0);
+}
+
+static bool recurs_near(const struct search *search, int x, int y)
+{
+    const struct bd_cpu_separator *state = search->state;
+    int64_t p = (int64_t)y * state->shape.width + x, i = p * state->shape.channels;
+    return bd_recurrence_recurs_near(&search->window, state->frame + i, state->background + i,
+                                     search->visit[p], state->w[0], x, y);
 }
 
 /* Ways of the pixels that will begin or end a visit with this frame. */
@@ -141,8 +228,7 @@ static void visit_strip(void *arg, int64_t item, int thread)
 
 /* Brings the samples of pixel p near: each of them, and its visit, lies in a cache line of its own.
  * (Inlined, since GCC drops calls of a function that does nothing else.) */
-static inline __attribute__((always_inline)) void
-fetch_samples(const struct bd_recurrence_window *window, int64_t p)
+BD_INLINE void fetch_samples(const struct bd_recurrence_window *window, int64_t p)
 {
     int slot = window->newest;
     for (int j = 0; j < window->columns; j++) {
@@ -161,7 +247,7 @@ static void count_pixel(const struct search *search, int x, int y)
         &own->counts[(y >> own->power) * own->across + (x >> own->power)];
     const int64_t width = state->shape.width;
     counts->seen++;
-    counts->recurring += recurs(search, x, y, 0);
+    counts->recurring += recurs(search, x, y);
     counts->edges += bd_recurrence_edges(state->raw, state->shadow, width, y * width + x);
 }
 
@@ -212,7 +298,7 @@ static void clear_strip(void *arg, int64_t item, int thread)
             int64_t p = (int64_t)y * width + x;
             if (moves[x >> own->power] &&
                 bd_recurrence_is_foreground(state->raw, state->shadow, p) &&
-                recurs(search, x, y, bd_recurrence_near))
+                recurs_near(search, x, y))
                 state->raw[p] = 0;
         }
     }

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "separation/cpu/recurrence.h"
 #include "separation/shared/recurrence.h"
 #include "tests/support/each_backend.h"
 #include "tests/support/quick.h"
@@ -272,6 +273,54 @@ static void test_recurs(void **unused)
     assert_int_equal(bd_recurrence_light(-1, 3), 4096);
 }
 
+/* The search around a pixel in registers finds what the rule finds: everywhere in random pictures,
+ * with values at both ends of the range and light of all kinds. */
+static void test_recurs_near(void **unused)
+{
+    (void)unused;
+    enum { across = 19, down = 9, slots = 7, rounds = 60 };
+    static uint8_t samples[slots][across * down * 3], visits[slots][across * down];
+    uint32_t seed = 7;
+    int found = 0, all = 0;
+    for (int round = 0; round < rounds; round++) {
+        float c[slots];
+        struct bd_recurrence_window window = { .samples = samples[0],
+                                               .visits = visits[0],
+                                               .c = c,
+                                               .ld = sizeof samples[0],
+                                               .pitch = sizeof visits[0],
+                                               .stride = 1,
+                                               .width = across,
+                                               .height = down,
+                                               .channels = round % 2 ? 3 : 1,
+                                               .slots = slots,
+                                               .newest = between(&seed, 0, slots - 1),
+                                               .columns = between(&seed, 4, slots),
+                                               .reach = between(&seed, 6, 20) };
+        const int least = between(&seed, 0, 2) * 100, most = least + 55;
+        for (int j = 0; j < slots; j++) {
+            c[j] = (float)between(&seed, -1, 20);
+            for (size_t i = 0; i < sizeof samples[0]; i++)
+                samples[j][i] = (uint8_t)between(&seed, least, most);
+            for (size_t i = 0; i < sizeof visits[0]; i++)
+                visits[j][i] = (uint8_t)between(&seed, 0, 5);
+        }
+        for (int y = 0; y < down; y++)
+            for (int x = 0; x < across; x++, all++) {
+                uint8_t f[3], l[3], visit = (uint8_t)between(&seed, 0, 5);
+                for (int k = 0; k < 3; k++) {
+                    f[k] = (uint8_t)between(&seed, 0, 255);
+                    l[k] = (uint8_t)(round % 3 ? between(&seed, f[k] / 2, f[k]) : f[k]);
+                }
+                bool recurs =
+                    bd_recurrence_recurs(&window, f, l, visit, 10, x, y, bd_recurrence_near);
+                assert_int_equal(bd_recurrence_recurs_near(&window, f, l, visit, 10, x, y), recurs);
+                found += recurs;
+            }
+    }
+    assert_in_range(found, all / 20, all / 2);
+}
+
 /* Every pixel is looked at once while two pixels of each cell are looked at a frame. */
 static void test_looks(void **unused)
 {
@@ -291,8 +340,10 @@ static void test_looks(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_visit), cmocka_unit_test(test_recurs),  cmocka_unit_test(test_looks),
-        cmocka_unit_test(test_way),   cmocka_unit_test(test_traffic), cmocka_unit_test(test_hedge)
+        cmocka_unit_test(test_visit),       cmocka_unit_test(test_recurs),
+        cmocka_unit_test(test_recurs_near), cmocka_unit_test(test_looks),
+        cmocka_unit_test(test_way),         cmocka_unit_test(test_traffic),
+        cmocka_unit_test(test_hedge)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
