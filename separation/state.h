@@ -47,6 +47,7 @@ struct bd_separator {
     bool r_valid;
     bool sliding;    /* a frame has entered the window, and the basis has not been learned since */
     int part;        /* of the slide, that comes next */
+    bool appended;   /* R has a new column that its SVD has not seen */
     int64_t renewed; /* frames that had been submitted when R was last made from the frames */
     void *gram;      /* n doubles in the backend's memory: see gram of the table */
     int *order;      /* all n slots: those in use, oldest first, then the free ones */

@@ -131,31 +131,40 @@ static enum bd_status enter(struct bd_separator *s, int guarded)
     return status == BD_OK ? s->backend->ops->separation->insert(s->state, slot, guarded) : status;
 }
 
-/* The next part of the newest column's products; with the last one the column is appended to R of
- * the others. */
+/* The next part of the newest column's products; where they are whole the column is appended to R
+ * of the others, in place of what was there. */
 static enum bd_status append_newest(struct bd_separator *s, int part)
 {
     struct bd_matrix r = s->r;
+    bool whole = false;
     r.rows = r.cols = s->columns - 1;
     enum bd_status status = s->backend->ops->separation->gram(
-        s->state, s->order, s->columns, (float)s->options.lambda, part, s->gram);
-    if (status == BD_OK && part == s->backend->ops->separation->gram_parts - 1)
+        s->state, s->order, s->columns, (float)s->options.lambda, part, s->gram, &whole);
+    if (status == BD_OK && whole)
         status = bd_qr_append_gram_device(s->update, &r, s->gram);
+    s->appended |= whole;
     if (status != BD_OK)
         s->r_valid = false; /* R has lost a column and not gained one */
     return status;
 }
 
-/* R's share of part `part` of the slide, beside the frames: the products, or its SVD. */
+/* R's share of part `part` of the slide: the SVD of the R that the part before has left, products.
+ */
 static enum bd_status slide_r(struct bd_separator *s, int part)
 {
+    enum bd_status status = s->appended ? decompose(s) : BD_OK;
+    s->appended = false;
+    return status == BD_OK && part < bd_sep_gram_parts ? append_newest(s, part) : status;
+}
+
+/* The same, beside the frames where the backend can do that. */
+static enum bd_status slide_r_beside(struct bd_separator *s, int part)
+{
     const struct bd_separation_ops *ops = s->backend->ops->separation;
-    if (part > ops->gram_parts)
-        return BD_OK;
     enum bd_status status = ops->beside ? ops->beside(s->state, 1) : BD_OK;
     if (status != BD_OK)
         return status;
-    status = part < ops->gram_parts ? append_newest(s, part) : decompose(s);
+    status = slide_r(s, part);
     enum bd_status ended = ops->beside ? ops->beside(s->state, 0) : BD_OK;
     return status == BD_OK ? ended : status;
 }
@@ -167,7 +176,7 @@ static enum bd_status slide_on(struct bd_separator *s)
     enum bd_status status = BD_OK;
     int part = s->part++;
     if (s->r_valid && part < bd_sep_slide_frames - 1)
-        return slide_r(s, part);
+        return slide_r_beside(s, part);
     s->sliding = false;
     if (s->r_valid)
         status = learn_basis(s);
@@ -200,6 +209,7 @@ enum bd_status bd_sep_slide(struct bd_separator *s)
     if (status != BD_OK)
         s->r_valid = false;
     s->sliding = status == BD_OK;
+    s->appended = false;
     s->part = 0;
     if (status == BD_OK)
         status = slide_on(s);

@@ -11,7 +11,7 @@ struct scene {
     const uint8_t *f, *background, *difference;
     const uint8_t *shadow; /* 0 or 1; NULL: none */
     uint8_t *raw, *visit;
-    const struct bd_sep_numbers *numbers;
+    const float *w; /* of the frame */
     int64_t pixels;
 };
 
@@ -26,8 +26,7 @@ struct judged {
 static __device__ __forceinline__ struct judged judged_pixel(const struct scene &scene, int p)
 {
     const int width = scene.window.width;
-    return { p % width, p / width, (int64_t)p * scene.window.channels, scene.visit[p],
-             scene.numbers->w[0] };
+    return { p % width, p / width, (int64_t)p * scene.window.channels, scene.visit[p], scene.w[0] };
 }
 
 /* The slot of the frame that entered the window j frames before the newest. */
@@ -313,7 +312,7 @@ enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
     scene.raw = s->raw;
     scene.visit = learn || moving->recalled < 0 ? moving->visit
                                                 : moving->visits + moving->recalled * s->pitch;
-    scene.numbers = s->numbers;
+    scene.w = s->w;
     scene.pixels = s->pixels;
     struct search search = {};
     search.lists[0] = moving->list;

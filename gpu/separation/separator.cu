@@ -328,7 +328,6 @@ const struct bd_separation_ops bd_cuda_separation_ops = {
     .insert = bd_cuda_sep_insert,
     .recall = bd_cuda_sep_recall,
     .gram = bd_cuda_sep_gram,
-    .gram_parts = 1,
     .beside = bd_cuda_sep_beside,
     .reduce = bd_cuda_sep_reduce,
     .basis = bd_cuda_sep_basis,

@@ -126,7 +126,7 @@ struct bd_sep_copying {
 };
 
 /* R's share of a slide: the products that the window and B are read for, and all of it. */
-enum bd_sep_share { bd_sep_share_none, bd_sep_share_products, bd_sep_share_all };
+enum bd_sep_share { bd_sep_share_products, bd_sep_share_all, bd_sep_shares };
 
 struct bd_cuda_separator {
     struct bd_cuda *cuda;
@@ -161,11 +161,11 @@ struct bd_cuda_separator {
     int behind;
     cudaEvent_t settled, fitted; /* that has been done; w of the last fit is there */
     /* R's share of a slide takes longer than a frame, and runs on a stream of its own. `ahead`: the
-     * separator's stream while the two are exchanged, or NULL. sliding: what is on its way there
-     * and has not been waited for; slid: that is done, by enum bd_sep_share - 1. */
+     * separator's stream while the two are exchanged, or NULL. sliding: not all of it has been
+     * waited for; slid: so much of it is done. */
     cudaStream_t side, ahead;
-    enum bd_sep_share sliding;
-    cudaEvent_t slid[bd_sep_share_all];
+    int sliding;
+    cudaEvent_t slid[bd_sep_shares];
 
     struct bd_sep_step step; /* of the last frame that was separated in one call */
     /* By buffer and set in hand: without the transfers, and with them (`together`). */
@@ -401,7 +401,7 @@ enum bd_status bd_cuda_sep_step(void *state, int rounds, float lambda,
 enum bd_status bd_cuda_sep_insert(void *state, int slot, int guarded);
 enum bd_status bd_cuda_sep_recall(void *state, int slot);
 enum bd_status bd_cuda_sep_gram(void *state, const int *order, int count, float lambda, int part,
-                                double *g);
+                                double *g, bool *whole);
 enum bd_status bd_cuda_sep_beside(void *state, int begin);
 enum bd_status bd_cuda_sep_reduce(void *state, const int *order, int count, float lambda, float *r,
                                   int64_t ldr);

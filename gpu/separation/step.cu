@@ -29,12 +29,11 @@ void bd_sep_drop_graphs(struct bd_cuda_separator *s)
 enum bd_status bd_sep_settle(struct bd_cuda_separator *s, enum bd_sep_share share)
 {
     s->behind = 1;
-    if (s->sliding == bd_sep_share_none)
+    if (!s->sliding)
         return BD_OK;
-    const cudaEvent_t slid = s->slid[(share < s->sliding ? share : s->sliding) - 1];
-    if (share == bd_sep_share_all)
-        s->sliding = bd_sep_share_none;
-    return bd_cuda_check(cudaStreamWaitEvent(s->cuda->stream, slid, 0), "joining a slide");
+    s->sliding = share != bd_sep_share_all;
+    return bd_cuda_check(cudaStreamWaitEvent(s->cuda->stream, s->slid[share], 0),
+                         "joining a slide");
 }
 
 /* Exchanges the streams, for the calls in between. Beside frames of other separators, which keep
@@ -54,8 +53,8 @@ enum bd_status bd_cuda_sep_beside(void *arg, int begin)
     } else if (!begin && s->ahead) {
         s->cuda->stream = s->ahead;
         s->ahead = NULL;
-        s->sliding = s->sliding == bd_sep_share_none ? bd_sep_share_products : bd_sep_share_all;
-        error = cudaEventRecord(s->slid[s->sliding - 1], s->side);
+        s->sliding = 1;
+        error = cudaEventRecord(s->slid[bd_sep_share_all], s->side);
     }
     return bd_cuda_check(error, "a slide beside frames");
 }

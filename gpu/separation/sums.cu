@@ -139,21 +139,28 @@ enum bd_status bd_sep_finish_sums(struct bd_cuda_separator *s, const double *par
     return bd_cuda_launched("sums over the frames of the window");
 }
 
+/* One pass, with part 0: beside frames it takes as long as several. */
 enum bd_status bd_cuda_sep_gram(void *arg, const int *order, int count, float lambda, int part,
-                                double *g)
+                                double *g, bool *whole)
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     unsigned parts;
-    (void)part;
+    *whole = part == 0 || (part == bd_sep_gram_parts - 1 && s->errors_lambda != lambda);
+    if (!*whole)
+        return BD_OK;
     enum bd_status status = bd_sep_set_order(s, order, count);
     if (status == BD_OK)
         status = form_sums<true>(s, count, lambda, &parts);
     if (status == BD_OK)
         status = bd_sep_finish_sums(s, s->partial, count, parts, s->errors);
-    if (status != BD_OK)
-        return status;
-    s->errors_lambda = lambda;
-    return bd_sep_finish_sums(s, s->partial + (int64_t)count * parts, count, parts, g);
+    if (status == BD_OK)
+        status = bd_sep_finish_sums(s, s->partial + (int64_t)count * parts, count, parts, g);
+    if (status == BD_OK && s->ahead)
+        status = bd_cuda_check(cudaEventRecord(s->slid[bd_sep_share_products], s->cuda->stream),
+                               "a slide");
+    if (status == BD_OK)
+        s->errors_lambda = lambda;
+    return status;
 }
 
 enum bd_status bd_sep_need_errors(struct bd_cuda_separator *s, int count, float lambda)

@@ -380,7 +380,6 @@ const struct bd_separation_ops bd_cpu_separation_ops = {
     .insert = bd_cpu_sep_insert,
     .recall = bd_cpu_sep_recall,
     .gram = bd_cpu_sep_gram,
-    .gram_parts = 4, /* no frame takes much longer than another */
     .reduce = bd_cpu_sep_reduce,
     .basis = bd_cpu_sep_basis,
     .compare = sep_compare,

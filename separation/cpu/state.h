@@ -133,7 +133,7 @@ enum bd_status bd_cpu_sep_project(void *state, int rounds, float lambda);
 enum bd_status bd_cpu_sep_insert(void *state, int slot, int guarded);
 enum bd_status bd_cpu_sep_recall(void *state, int slot);
 enum bd_status bd_cpu_sep_gram(void *state, const int *order, int count, float lambda, int part,
-                               double *g);
+                               double *g, bool *whole);
 enum bd_status bd_cpu_sep_reduce(void *state, const int *order, int count, float lambda, float *r,
                                  int64_t ldr);
 enum bd_status bd_cpu_sep_basis(void *state, const int *order, int count, float lambda, double tau,

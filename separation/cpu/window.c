@@ -174,7 +174,7 @@ static void multiply_columns(struct sweep *sweep, int64_t end)
 }
 
 enum bd_status bd_cpu_sep_gram(void *arg, const int *order, int count, float lambda, int part,
-                               double *g)
+                               double *g, bool *whole)
 {
     struct bd_cpu_separator *state = arg;
     struct sweep sweep = {
@@ -182,7 +182,8 @@ enum bd_status bd_cpu_sep_gram(void *arg, const int *order, int count, float lam
     };
     if (part > 0) /* 0 again where the window or B has changed */
         sweep.chunks = state->products_chunks;
-    multiply_columns(&sweep, state->chunks * (part + 1) / bd_cpu_separation_ops.gram_parts);
+    multiply_columns(&sweep, state->chunks * (part + 1) / bd_sep_gram_parts);
+    *whole = part == bd_sep_gram_parts - 1;
     return BD_OK;
 }
 

@@ -31,9 +31,9 @@ static const double bd_sep_least_participation = 0.2;
  * is at least this share of sigma(1) |b|. */
 static const float bd_sep_near_share = 0.9f;
 
-/* A slide is spread over so many frames: gram in the first of them, then the SVD of R, and the
- * basis in the last. */
-enum { bd_sep_slide_frames = 6 };
+/* A slide is spread over so many frames: calls of gram in the first of them, and the basis in the
+ * last. */
+enum { bd_sep_gram_parts = 4, bd_sep_slide_frames = bd_sep_gram_parts + 2 };
 
 /* The first background, from the stable value of each pixel. */
 enum {
@@ -137,13 +137,12 @@ struct bd_separation_ops {
      * there. */
     enum bd_status (*recall)(void *state, int slot);
     /* g[j] = X(:, order[j])^T X(:, order[count - 1]), j = 0 .. count - 1, float64, in the backend's
-     * memory. It is asked for in `gram_parts` calls (at most bd_sep_slide_frames - 2), part 0
-     * first, between which frames may be separated; after the last one g is that of the window and
-     * B as they are then. The same pass over the window forms what basis needs of it, which is kept
-     * until the window or B changes. */
+     * memory. It is asked for in bd_sep_gram_parts calls, part 0 first, between which frames may be
+     * separated. *whole: g is there, as of this call; it may be there earlier than with the last
+     * call, and again with that one if the window or B has changed since. The same pass over the
+     * window forms what basis needs of it, which is kept until the window or B changes. */
     enum bd_status (*gram)(void *state, const int *order, int count, float lambda, int part,
-                           double *g);
-    int gram_parts;
+                           double *g, bool *whole);
     /* May be NULL. What is asked of gram, of R's update and of its SVD between begin = 1 and
      * begin = 0 may run beside the frames that follow. The functions here that need it wait. */
     enum bd_status (*beside)(void *state, int begin);

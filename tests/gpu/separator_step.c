@@ -58,7 +58,11 @@ static struct bd_detect_params params_of(const struct bd_separation_shape *shape
                                       .guard = shape->height / 16,
                                       .noise_rate = 0.02F + 0.001F * (float)(frame % 7),
                                       .seconds = 0.03F + 0.002F * (float)(frame % 7),
-                                      .memory = 0.3F };
+                                      .memory = 0.3F,
+                                      .look = (unsigned)frame,
+                                      .looks = 1,
+                                      .newest = frame % window,
+                                      .columns = window };
 }
 
 /* How a frame is loaded and separated. RESIDENT: as GRAPH, from the GPU's memory. MIXED: as

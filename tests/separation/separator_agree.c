@@ -252,10 +252,9 @@ static void learn(struct pair *p)
         assert_int_equal(bd_matrix_create(b, &v[i], n, n, BD_F32), BD_OK);
         assert_int_equal(bd_matrix_create(b, &s[i], n, 1, BD_F32), BD_OK);
     }
-    for (int part = 0; part < bd_sep_slide_frames; part++)
-        BOTH(p, part < ops->separation->gram_parts
-                    ? ops->separation->gram(state, p->order, p->count, 10, part, memory[both])
-                    : BD_OK);
+    bool whole = false;
+    for (int part = 0; part < bd_sep_gram_parts; part++)
+        BOTH(p, ops->separation->gram(state, p->order, p->count, 10, part, memory[both], &whole));
     BOTH(p, ops->separation->reduce(state, p->order, p->count, 10, r[both].data, r[both].ld));
     float *host[2];
     for (int i = 0; i < 2; i++) {
