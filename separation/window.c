@@ -54,6 +54,7 @@ struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, doubl
         .most = (float)most,
         .median = o->median,
         .min_area = none_is_zero(o->min_area),
+        .lasting = !bd_sep_without(s, BD_WITHOUT_LASTING),
         .max_hole = none_is_zero(o->max_hole),
         .plain = bd_sep_without(s, BD_WITHOUT_TRIMMING) ? -1 : plain_share,
         .shadows = o->shadows != BD_NONE && !bd_sep_without(s, BD_WITHOUT_SHADOWS),
@@ -251,6 +252,7 @@ static enum bd_status clean_column(struct bd_separator *s, int j, bool first)
     const struct bd_separation_ops *ops = s->backend->ops->separation;
     struct bd_detect_params params = bd_sep_detect_params(s, 0);
     enum bd_status status = ops->recall(s->state, s->order[j]);
+    params.lasting = 0;
     params.columns = first ? 0 : s->columns;
     params.mirrors = !first && looks_for_mirrors(s);
     params.looks = bd_recurrence_looks;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "separation/cpu/mask_work.h"
+#include "separation/shared/mask.h"
 
 enum {
     most_side = 15,
@@ -35,9 +36,10 @@ enum bd_status bd_mask_work_create(struct bd_mask_work **out, struct bd_pool *po
     work->none = calloc((size_t)width, 1);
     work->objects = malloc(runs * sizeof *work->objects);
     work->contrasts = malloc(runs * sizeof *work->contrasts);
+    work->lasted = malloc(runs);
     enum bd_status status = bd_components_create(&work->components, width, height);
     if (status == BD_OK && (!work->lines || !work->left || !work->sums || !work->picture ||
-                            !work->none || !work->objects || !work->contrasts))
+                            !work->none || !work->objects || !work->contrasts || !work->lasted))
         status = bd_fail(BD_ERROR_MEMORY, "no memory for masks of %d x %d", width, height);
     if (status != BD_OK)
         bd_mask_work_destroy(&work);
@@ -58,6 +60,7 @@ void bd_mask_work_destroy(struct bd_mask_work **inout)
     free(work->none);
     free(work->objects);
     free(work->contrasts);
+    free(work->lasted);
     free(work);
     *inout = NULL;
 }
@@ -166,15 +169,43 @@ void bd_mask_paint_run(const struct bd_mask_work *work, uint8_t *mask, const str
     memset(mask + (int64_t)run->y * work->width + run->from, value, (size_t)(run->to - run->from));
 }
 
-void bd_mask_remove_small(struct bd_mask_work *work, uint8_t *mask, int least)
+/* work->lasted of the roots, and `lasting`, with the components of `least` pixels or more that have
+ * been found. */
+static void follow_components(struct bd_mask_work *work, uint8_t *lasting, int least)
+{
+    struct bd_components *found = &work->components;
+    memset(work->lasted, 0, (size_t)found->count);
+    for (int32_t i = 0; i < found->count; i++) {
+        const struct bd_run *run = &found->runs[i];
+        const uint8_t *row = lasting + (int64_t)run->y * work->width;
+        uint8_t *lasted = &work->lasted[bd_components_root(found, i)];
+        for (int32_t x = run->from; x < run->to; x++)
+            *lasted = row[x] > *lasted ? row[x] : *lasted;
+    }
+    memset(lasting, 0, (size_t)work->width * (size_t)work->height);
+    for (int32_t i = 0; i < found->count; i++) {
+        const int32_t root = bd_components_root(found, i);
+        if (found->runs[root].area < least)
+            continue;
+        if (root == i && work->lasted[i] < bd_mask_lasting)
+            work->lasted[i]++;
+        bd_mask_paint_run(work, lasting, &found->runs[i], work->lasted[root]);
+    }
+}
+
+void bd_mask_remove_small(struct bd_mask_work *work, uint8_t *mask, uint8_t *lasting, int least)
 {
     struct bd_components *found = &work->components;
     if (least <= 1)
         return;
     bd_components_find(found, mask, work->width, 1, 0, true);
-    for (int32_t i = 0; i < found->count; i++)
-        if (found->runs[bd_components_root(found, i)].area < least)
+    if (lasting)
+        follow_components(work, lasting, least);
+    for (int32_t i = 0; i < found->count; i++) {
+        const int32_t root = bd_components_root(found, i), area = found->runs[root].area;
+        if (area < least || (lasting && bd_mask_passes(area, least, work->lasted[root])))
             bd_mask_paint_run(work, mask, &found->runs[i], 0);
+    }
 }
 
 void bd_mask_fill_holes(struct bd_mask_work *work, uint8_t *mask, int most)

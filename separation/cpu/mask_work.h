@@ -35,6 +35,7 @@ struct bd_mask_work {
     struct bd_components components;
     struct bd_contact_object *objects;      /* one a run */
     struct bd_boundary_contrast *contrasts; /* one a run */
+    uint8_t *lasted;                        /* one a run: frames */
     uint8_t *lines;                         /* threads x line_bytes: a few rows */
     uint16_t *left;                         /* threads x width */
     uint32_t *sums;   /* threads x bd_shadow_lines x (width + 2 bd_shadow_reach), 0 between steps */

@@ -21,7 +21,7 @@ static void sep_destroy(void *arg)
                              state->mask,        state->picture,    state->shadow,
                              state->shadow_mask, state->scratch,    state->still,
                              state->votes,       state->earlier,    state->lower,
-                             state->products,    state->image };
+                             state->products,    state->image,      state->lasting };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     bd_tsqr_destroy(&state->tsqr);
@@ -63,6 +63,7 @@ static enum bd_status take_arrays(struct bd_cpu_separator *state)
     state->noise = take(pixels * sizeof(float), &missing);
     state->age = take(pixels * sizeof(float), &missing);
     state->raw = take(pixels, &missing);
+    state->lasting = take(pixels, &missing);
     state->guard = take(pixels, &missing);
     state->mask = take(pixels, &missing);
     state->picture = take(m, &missing);
@@ -123,6 +124,7 @@ static enum bd_status sep_reset(void *arg)
     memset(state->w, 0, sizeof state->w);
     memset(state->noise, 0, pixels * sizeof *state->noise);
     memset(state->age, 0, pixels * sizeof *state->age);
+    memset(state->lasting, bd_mask_lasting, pixels);
     memset(state->guard, 0, pixels);
     memset(state->still, 0, pixels);
     memset(state->votes, 0, pixels);
@@ -330,7 +332,8 @@ static enum bd_status sep_detect(void *arg, const struct bd_detect_params *param
     bd_recurrence_find(state, params, learn);
     bd_sep_leave_out(state, state->scratch, state->raw, state->shadow);
     bd_mask_median(state->mask_work, state->raw, state->scratch, params->median);
-    bd_mask_remove_small(state->mask_work, state->raw, params->min_area);
+    bd_mask_remove_small(state->mask_work, state->raw, params->lasting ? state->lasting : NULL,
+                         params->min_area);
     bd_mask_fill_holes(state->mask_work, state->raw, params->max_hole);
     cut_shadows(state, params);
     if (params->plain >= 0)

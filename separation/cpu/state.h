@@ -48,6 +48,7 @@ struct bd_cpu_separator {
     float *age;           /* seconds for which the pixel has been foreground */
     uint8_t *raw;         /* 0 or 1, before and during the clean-up */
     uint8_t *shadow;      /* 0 or 1: foreground before the clean-up, but shadow */
+    uint8_t *lasting;     /* frames for which the pixel's component has lasted (shared/mask.h) */
     uint8_t *guard;       /* 0 or 1: must not be learned */
     uint8_t *mask;        /* 0 or 255 */
     uint8_t *shadow_mask; /* 0 or 255: shadows after the clean-up; NULL unless wanted */

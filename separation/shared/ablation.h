@@ -12,6 +12,7 @@ enum bd_ablation {
     BD_WITHOUT_RECURRENCE,        /* what moves in place is foreground */
     BD_WITHOUT_SHADOWS,           /* shadows are foreground */
     BD_WITHOUT_MIRROR_IMAGES,     /* mirror images are foreground */
+    BD_WITHOUT_LASTING,           /* what is small and passes at once is foreground */
     BD_WITHOUT_TRIMMING,          /* edges are where the threshold puts them */
     BD_WITHOUT_ANY                /* all of these */
 };

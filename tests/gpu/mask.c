@@ -81,6 +81,34 @@ static void test_large(void **state)
     }
 }
 
+/* Frames of a film, whose small components must last: shapes that stay, and dots that jump. */
+static void test_lasting(void **state)
+{
+    (void)state;
+    struct pair p;
+    pair_open(&p, 700, 200);
+    for (int frame = 0; frame < 16; frame++) {
+        struct bd_detect_params params = { .median = 1,
+                                           .min_area = 9,
+                                           .lasting = frame % 8 != 5,
+                                           .max_hole = frame % 2 ? 40 : 0,
+                                           .plain = -1 };
+        uint32_t seed = (uint32_t)frame / 6;
+        memset(p.raw, 0, p.count);
+        for (int k = 0; k < 300; k++) {
+            if (k == 150)
+                seed = (uint32_t)frame + 100;
+            int side = 1 + (int)(random_bits(&seed) % 12);
+            int x = (int)(random_bits(&seed) % (unsigned)(p.width - side));
+            int y = (int)(random_bits(&seed) % (unsigned)(p.height - side));
+            for (int row = y; row < y + side; row++)
+                memset(p.raw + row * p.width + x, 1, (size_t)side);
+        }
+        check(&p, "frames", &params);
+    }
+    pair_close(&p);
+}
+
 /* Guards that need several goes over the columns. */
 static void test_guards(void **state)
 {
@@ -193,8 +221,9 @@ static void test_time(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small), cmocka_unit_test(test_large),  cmocka_unit_test(test_guards),
-        cmocka_unit_test(test_graph), cmocka_unit_test(test_faults), cmocka_unit_test(test_time),
+        cmocka_unit_test(test_small),  cmocka_unit_test(test_large), cmocka_unit_test(test_lasting),
+        cmocka_unit_test(test_guards), cmocka_unit_test(test_graph), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_time),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -32,7 +32,8 @@ struct pair {
     /* For contact shadows: */
     int channels; /* of frame and background; 0: they are not looked for */
     uint8_t *frame, *background, *all, *d_frame, *d_background, *d_all;
-    int64_t cut; /* pixels, by the CPU */
+    int64_t cut;      /* pixels, by the CPU */
+    uint8_t *lasting; /* of the CPU; the GPU has its own */
     /* For mirror images; they are looked for if `mirrors`, with three channels only. */
     bool mirrors;
     unsigned look;                  /* number of the frame */
@@ -71,10 +72,13 @@ static void pair_open(struct pair *p, int width, int height)
     assert_int_equal(cudaMalloc((void **)&p->d_counts, counts), cudaSuccess);
     assert_int_equal(cudaMalloc((void **)&p->d_map, pair_cells(p)), cudaSuccess);
     assert_int_equal(cudaMalloc((void **)&p->d_any, sizeof(int)), cudaSuccess);
-    uint8_t **const arrays[] = { &p->raw,   &p->mask,       &p->guard, &p->got, &p->shadow,
-                                 &p->plain, &p->difference, &p->shown, &p->all, &p->image };
+    uint8_t **const arrays[] = { &p->raw,    &p->mask,  &p->guard,      &p->got,
+                                 &p->shadow, &p->plain, &p->difference, &p->shown,
+                                 &p->all,    &p->image, &p->lasting };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         assert_non_null(*arrays[i] = malloc(p->count));
+    memset(p->lasting, bd_mask_lasting, p->count);
+    assert_int_equal(bd_cuda_mask_forget(p->gpu), BD_OK);
     assert_non_null(p->frame = malloc(3 * p->count));
     assert_non_null(p->background = malloc(3 * p->count));
     /* Blocks of shadows, and differences that nothing in the pictures explains. */
@@ -98,8 +102,9 @@ static void pair_close(struct pair *p)
                              p->d_counts, p->d_map,  p->d_any };
     for (size_t i = 0; i < sizeof on_gpu / sizeof *on_gpu; i++)
         cudaFree(on_gpu[i]);
-    void *const arrays[] = { p->raw,        p->mask,  p->guard, p->got,   p->shadow,     p->plain,
-                             p->difference, p->shown, p->all,   p->frame, p->background, p->image };
+    void *const arrays[] = { p->raw,        p->mask,       p->guard,  p->got, p->shadow,
+                             p->plain,      p->difference, p->shown,  p->all, p->frame,
+                             p->background, p->image,      p->lasting };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }
@@ -129,7 +134,7 @@ static int clean_on_cpu(struct pair *p, const struct bd_detect_params *params)
     for (size_t i = 0; i < p->count; i++)
         p->mask[i] = p->raw[i] && !p->all[i];
     bd_mask_median(p->cpu, p->mask, p->mask, params->median);
-    bd_mask_remove_small(p->cpu, p->mask, params->min_area);
+    bd_mask_remove_small(p->cpu, p->mask, params->lasting ? p->lasting : NULL, params->min_area);
     bd_mask_fill_holes(p->cpu, p->mask, params->max_hole);
     p->cut = 0;
     if (p->channels) {

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "separation/cpu/mask.h"
+#include "separation/shared/mask.h"
 #include "tests/separation/pool.h"
 #include "tests/support/random.h"
 
@@ -132,7 +133,7 @@ static void test_against_definitions(void **state)
                 for (int limit = 0; limit <= 12; limit += 4) {
                     memcpy(fast, src, count);
                     memcpy(slow, src, count);
-                    bd_mask_remove_small(work, fast, limit);
+                    bd_mask_remove_small(work, fast, NULL, limit);
                     slow_components(slow, w, h, 1, limit);
                     assert_memory_equal(fast, slow, count);
                     memcpy(fast, src, count);
@@ -184,11 +185,42 @@ static void test_winding(void **state)
                 set += on;
             }
         memcpy(before, mask, sizeof mask);
-        bd_mask_remove_small(work, mask, set);
+        bd_mask_remove_small(work, mask, NULL, set);
         assert_memory_equal(mask, before, sizeof mask);
-        bd_mask_remove_small(work, mask, set + 1);
+        bd_mask_remove_small(work, mask, NULL, set + 1);
         for (int i = 0; i < side * side; i++)
             assert_int_equal(mask[i], 0);
+    }
+    bd_mask_work_destroy(&work);
+}
+
+/* A small component that moves is removed until it has lasted; one that jumps always is. A large
+ * one never is, nor what is there in the first frame. */
+static void test_lasting(void **state)
+{
+    (void)state;
+    enum { side = 60, least = 4, frames = 12, from = 3 };
+    uint8_t mask[side * side], lasting[side * side];
+    struct bd_mask_work *work;
+    assert_int_equal(bd_mask_work_create(&work, pool, side, side), BD_OK);
+    memset(lasting, bd_mask_lasting, sizeof lasting);
+    for (int frame = 0; frame < frames; frame++) {
+        memset(mask, 0, sizeof mask);
+        for (int k = 0; k < least; k++) {
+            mask[2 * side + k] = 1;                          /* from the first frame on */
+            mask[10 * side + 2 * frame + k] = frame >= from; /* moves */
+            mask[(20 + 10 * (frame % 2)) * side + k] = 1;    /* jumps */
+            mask[50 * side + 2 * k] = 1;                     /* is less than small */
+        }
+        for (int k = 0; k < bd_mask_passing_times * least; k++)
+            mask[40 * side + k] = frame % 2; /* is large */
+        bd_mask_remove_small(work, mask, lasting, least);
+        assert_int_equal(mask[2 * side], 1);
+        assert_int_equal(mask[10 * side + 2 * frame], frame >= from + bd_mask_lasting - 1);
+        assert_int_equal(mask[(20 + 10 * (frame % 2)) * side], frame == 0);
+        assert_int_equal(mask[40 * side], frame % 2);
+        assert_int_equal(lasting[50 * side], 0);
+        assert_int_equal(lasting[2 * side], bd_mask_lasting);
     }
     bd_mask_work_destroy(&work);
 }
@@ -245,6 +277,7 @@ int main(void)
         cmocka_unit_test(test_against_definitions),
         cmocka_unit_test(test_median_in_place),
         cmocka_unit_test(test_winding),
+        cmocka_unit_test(test_lasting),
         cmocka_unit_test(test_trim),
     };
     return cmocka_run_group_tests(tests, open_pool, close_pool);

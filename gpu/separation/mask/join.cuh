@@ -93,9 +93,11 @@ static __global__ void __launch_bounds__(join_threads)
         join_across_column<reach>(size, bits, forest, k - below);
 }
 
-/* Links each component of a tile straight to its root, to which its area is added (not to
- * forest_large). A block a tile. */
-static __global__ void __launch_bounds__(tile_threads) sum_areas(struct mask_forest forest)
+/* Links each component of a tile straight to its root, to which its area is added, and which takes
+ * the larger of what the two have lasted (one a node; NULL: not wanted); not to forest_large. A
+ * block a tile. */
+static __global__ void __launch_bounds__(tile_threads)
+    sum_areas(struct mask_forest forest, int *lasted)
 {
     bd_cuda_await();
     bd_cuda_let_follow();
@@ -116,6 +118,8 @@ static __global__ void __launch_bounds__(tile_threads) sum_areas(struct mask_for
                 root = forest_large; /* its area is there */
             else
                 area = forest.area[a];
+            if (root >= 0 && lasted && lasted[a])
+                atomicMax(&lasted[root], lasted[a]);
         }
         /* One addition for the threads of a warp that share a root. */
         uint32_t sharing = __match_any_sync(~0u, root);

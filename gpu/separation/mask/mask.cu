@@ -1,10 +1,11 @@
-/* The mask clean-up on the GPU. Eight launches: a median of tiles with their components
- * (median_tiles), the components joined and their areas summed (join.cuh), the small ones
- * removed and the components of the complement found (remove_tiles), those joined and summed, the
- * holes filled, edges trimmed and the rows dilated, the columns dilated (finish.cuh). Between them
- * the picture is bits: 260 KB at 1920 x 1080, which stays in the L2 cache. Contact shadows and
- * mirror images take two more before the edges (contact_shadow.cuh, mirror.cuh), the picture of
- * shadows one more at the end (median_shadows). The plain version is separation/cpu/mask.c. */
+/* The mask clean-up on the GPU. Nine launches: a median of tiles with their components
+ * (median_tiles), the components joined and their areas summed (join.cuh), those that pass told
+ * (judge_lasting), the small ones removed and the components of the complement found
+ * (remove_tiles), those joined and summed, the holes filled, edges trimmed and the rows dilated,
+ * the columns dilated (finish.cuh). Between them the picture is bits: 260 KB at 1920 x 1080, which
+ * stays in the L2 cache. Contact shadows and mirror images take two more before the edges
+ * (contact_shadow.cuh, mirror.cuh), the picture of shadows one more at the end (median_shadows).
+ * The plain version is separation/cpu/mask.c. */
 #include "gpu/separation/mask/mask.h"
 
 #include <stdlib.h>
@@ -37,13 +38,67 @@ static __device__ inline int tile_column(void)
     return blockIdx.x * tile_words + threadIdx.x % tile_words;
 }
 
+/* lasting.lasted of the components of a tile, word i of row y of which is w: of the frames before.
+ * For whole blocks, after find_components. */
+static __device__ inline void find_lasted(struct mask_size size, struct mask_lasting lasting,
+                                          struct mask_forest forest, int tile, int y, int i,
+                                          uint32_t w)
+{
+    const int first = tile * tile_nodes, head = run_head(w);
+    for (int k = threadIdx.x; k < forest.count[tile]; k += tile_threads)
+        lasting.lasted[first + k] = 0;
+    __syncthreads(); /* the labels are there too */
+    for (uint32_t s = run_starts(w); s; s &= s - 1) {
+        const int b = __ffs(s) - 1;
+        int frames = bd_mask_lasting - 1;
+        while (frames &&
+               !(run_bits(w, b) & lasting.frames[frames - 1][(int64_t)y * size.pitch + i]))
+            frames--;
+        if (frames)
+            atomicMax(&lasting.lasted[component_of_run(size, forest, y, i, w, head, b)], frames);
+    }
+}
+
+/* Takes components that pass for removed: their area becomes 0. lasting.frames := those with this
+ * frame, whose components are in `median` and `set`. A block a tile. */
+static __global__ void __launch_bounds__(tile_threads)
+    judge_lasting(struct mask_size size, struct mask_lasting lasting, const uint32_t *median,
+                  struct mask_forest set, int least)
+{
+    bd_cuda_await();
+    bd_cuda_let_follow();
+    int y = tile_row(), i = tile_column(), tile = blockIdx.y * size.across + blockIdx.x;
+    int first = tile * tile_nodes, count = set.count[tile];
+    uint32_t w = y < size.height ? median[(int64_t)y * size.pitch + i] : 0;
+    uint32_t frames[bd_mask_lasting - 1] = { 0 };
+    int head = run_head(w);
+    for (uint32_t s = run_starts(w); s; s &= s - 1) {
+        const int b = __ffs(s) - 1, root = root_of_run(size, set, y, i, w, head, b);
+        /* 0: it passes, and another block has been faster. */
+        const uint32_t area = *(volatile uint32_t *)&set.area[root];
+        const int lasted = area && area < (uint32_t)least ? -1 : lasting.lasted[root];
+#pragma unroll
+        for (int k = 0; k < bd_mask_lasting - 1; k++)
+            frames[k] |= k <= lasted ? run_bits(w, b) : 0;
+    }
+#pragma unroll
+    for (int k = 0; k < bd_mask_lasting - 1; k++)
+        if (y < size.height)
+            lasting.frames[k][(int64_t)y * size.pitch + i] = frames[k];
+    for (int k = first + threadIdx.x; k < first + count; k += tile_threads)
+        if (set.parent[k] == k && set.area[k] >= (uint32_t)least &&
+            bd_mask_passes(set.area[k], least, lasting.lasted[k] + 1))
+            set.area[k] = 0;
+}
+
 /* median: the raw picture (bytes; without `out`) after the median filter; with components, those of
  * each tile in `forest` and, unless that is NULL, an empty object for each (contact_shadow.cuh).
- * Also clears *foreground for what comes last, unless it is NULL. A block a tile. */
+ * Also how long these have lasted, unless lasting.lasted is NULL, and clears *foreground for what
+ * comes last, unless it is NULL. A block a tile. */
 static __global__ void __launch_bounds__(tile_threads, 2)
     median_tiles(struct mask_size size, uint32_t *median, struct mask_forest forest,
-                 struct contact_object *objects, int *foreground, const uint8_t *raw,
-                 const uint8_t *out, int side, bool components, bool wide)
+                 struct contact_object *objects, struct mask_lasting lasting, int *foreground,
+                 const uint8_t *raw, const uint8_t *out, int side, bool components, bool wide)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     bd_cuda_await();
@@ -62,6 +117,8 @@ static __global__ void __launch_bounds__(tile_threads, 2)
         return;
     __syncthreads();
     find_components<1>(&m->tile, forest, tile, w, 0, UINT32_MAX);
+    if (lasting.lasted)
+        find_lasted(size, lasting, forest, tile, y, i, w);
     if (!objects)
         return;
     /* The count is there: find_components has a barrier after it. */
@@ -178,6 +235,9 @@ static size_t place(struct bd_cuda_mask *work)
     sums->balance =
         (unsigned long long *)place_array(memory, &bytes, nodes * sizeof *sums->balance);
     sums->judged = (int *)place_array(memory, &bytes, nodes * sizeof *sums->judged);
+    work->lasting.lasted = (int *)place_array(memory, &bytes, nodes * sizeof(int));
+    for (int k = 0; k < bd_mask_lasting - 1; k++)
+        work->lasting.frames[k] = (uint32_t *)place_array(memory, &bytes, picture);
     return bytes;
 }
 
@@ -239,6 +299,15 @@ enum bd_status bd_cuda_mask_create(struct bd_cuda *cuda, int width, int height,
     return BD_OK;
 }
 
+enum bd_status bd_cuda_mask_forget(struct bd_cuda_mask *work)
+{
+    cudaError_t error = cudaSuccess;
+    size_t picture = (size_t)work->size.pitch * (size_t)work->size.height * sizeof(uint32_t);
+    for (int k = 0; k < bd_mask_lasting - 1 && error == cudaSuccess; k++)
+        error = cudaMemsetAsync(work->lasting.frames[k], 0xff, picture, work->cuda->stream);
+    return bd_cuda_check(error, "forgetting how long components have lasted");
+}
+
 void bd_cuda_mask_destroy(struct bd_cuda_mask *work)
 {
     if (!work)
@@ -247,10 +316,11 @@ void bd_cuda_mask_destroy(struct bd_cuda_mask *work)
     free(work);
 }
 
-/* Components of tiles to components of the picture, with their areas. */
+/* Components of tiles to components of the picture, with their areas, and what they have lasted
+ * unless that is NULL. */
 template <int reach>
 static enum bd_status join(struct bd_cuda_mask *work, const uint32_t *bits,
-                           struct mask_forest forest)
+                           struct mask_forest forest, int *lasted)
 {
     struct mask_size size = work->size;
     int threads = (size.down - 1) * size.pitch * edge_parts + (size.across - 1) * size.height;
@@ -262,7 +332,7 @@ static enum bd_status join(struct bd_cuda_mask *work, const uint32_t *bits,
     enum bd_status status = bd_cuda_launched("joining the components of a mask");
     if (status != BD_OK)
         return status;
-    bd_cuda_follow(cuda, sum_areas, size.across * size.down, tile_threads, 0, forest);
+    bd_cuda_follow(cuda, sum_areas, size.across * size.down, tile_threads, 0, forest, lasted);
     return bd_cuda_launched("summing the areas of a mask's components");
 }
 
@@ -287,23 +357,25 @@ static enum bd_status spread(struct bd_cuda_mask *work, uint8_t *guard, int radi
 }
 
 /* work->median := raw without `out` after the median filter; with components, those of it in
- * work->set, with empty objects unless `objects` is NULL. */
+ * work->set, with empty objects unless `objects` is NULL, and what they had lasted for in
+ * lasting.lasted unless that is. */
 static enum bd_status filter(struct bd_cuda_mask *work, const uint8_t *raw, const uint8_t *out,
                              int side, bool components, struct contact_object *objects,
-                             int *d_foreground)
+                             struct mask_lasting lasting, int *d_foreground)
 {
     struct mask_size size = work->size;
     dim3 tiles((unsigned)size.across, (unsigned)size.down);
     bd_cuda_follow(work->cuda, median_tiles, tiles, tile_threads, sizeof(union tile_shared), size,
-                   work->median, work->set, objects, d_foreground, raw, out, side, components,
-                   is_wide(size, raw) && is_wide(size, out));
+                   work->median, work->set, objects, lasting, d_foreground, raw, out, side,
+                   components, is_wide(size, raw) && is_wide(size, out));
     enum bd_status status = bd_cuda_launched("filtering a mask");
-    return status == BD_OK && components ? join<1>(work, work->median, work->set) : status;
+    return status == BD_OK && components ? join<1>(work, work->median, work->set, lasting.lasted)
+                                         : status;
 }
 
 enum bd_status bd_cuda_mask_components(struct bd_cuda_mask *work, const uint8_t *raw, int side)
 {
-    return filter(work, raw, NULL, side, true, NULL, NULL);
+    return filter(work, raw, NULL, side, true, NULL, {}, NULL);
 }
 
 /* Fills holes (or removes small components, if no holes are filled), cuts contact shadows and
@@ -369,17 +441,22 @@ enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work,
 {
     struct mask_size size = work->size;
     dim3 tiles((unsigned)size.across, (unsigned)size.down);
-    bool contact = pictures->all_shadow != NULL;
+    bool contact = pictures->all_shadow != NULL, last = params->lasting && params->min_area > 1;
     enum bd_status status = filter(work, pictures->raw, pictures->shadow, params->median,
                                    params->min_area > 1 || contact, contact ? work->objects : NULL,
-                                   pictures->foreground);
+                                   last ? work->lasting : mask_lasting{}, pictures->foreground);
+    if (status == BD_OK && last) {
+        bd_cuda_follow(work->cuda, judge_lasting, tiles, tile_threads, 0, size, work->lasting,
+                       work->median, work->set, params->min_area);
+        status = bd_cuda_launched("removing what passes from a mask");
+    }
     if (status == BD_OK && params->max_hole >= 1) {
         bd_cuda_follow(work->cuda, remove_tiles, tiles, tile_threads, sizeof(struct remove_shared),
                        size, work->kept, work->clear, work->median, work->set, params->min_area,
                        (uint32_t)params->max_hole);
         status = bd_cuda_launched("removing small components of a mask");
         if (status == BD_OK)
-            status = join<0>(work, work->kept, work->clear);
+            status = join<0>(work, work->kept, work->clear, NULL);
     }
     if (status == BD_OK)
         status = finish(work, pictures, params);

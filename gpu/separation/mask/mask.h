@@ -23,6 +23,9 @@ enum bd_status bd_cuda_mask_create(struct bd_cuda *cuda, int width, int height,
                                    struct bd_cuda_mask **mask);
 void bd_cuda_mask_destroy(struct bd_cuda_mask *mask); /* accepts NULL */
 
+/* The next frame is the first: all its components have lasted (separation/shared/mask.h). */
+enum bd_status bd_cuda_mask_forget(struct bd_cuda_mask *mask);
+
 /* Flags of a pixel before the clean-up. */
 enum bd_cuda_mask_flag {
     bd_cuda_mask_set = 1,       /* it differs by more than its threshold */
@@ -61,9 +64,10 @@ struct bd_cuda_mask_pictures {
     struct bd_cuda_mirrors mirrors; /* with all_shadow and three channels only */
 };
 
-/* The clean-up. Of params: median (1 .. 15), min_area, max_hole, and guard, rows and columns. The
- * mask may be raw where edges are not trimmed. Pictures that are 16-byte aligned and whose width is
- * a multiple of 16 are read and written 16 bytes at a time; others work, a little slower. */
+/* The clean-up. Of params: median (1 .. 15), min_area, lasting, max_hole, and guard, rows and
+ * columns. The mask may be raw where edges are not trimmed. Pictures that are 16-byte aligned and
+ * whose width is a multiple of 16 are read and written 16 bytes at a time; others work, a little
+ * slower. */
 enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work,
                                   const struct bd_cuda_mask_pictures *pictures,
                                   const struct bd_detect_params *params);

@@ -5,12 +5,20 @@
 
 #include "gpu/separation/mask/mask.h"
 #include "gpu/separation/mask/tile.cuh"
+#include "separation/shared/mask.h"
 
 /* Of a component, at its root, for bd_boundary_is_lower. The balance is in two's complement:
  * atomics add unsigned numbers only. */
 struct boundary_sums {
     unsigned long long *balance; /* one a node */
     int *judged;                 /* the same */
+};
+
+/* How long components have lasted: separation/shared/mask.h. */
+struct mask_lasting {
+    uint32_t *frames[bd_mask_lasting - 1]; /* height x pitch words: pixels whose component had
+                                              lasted for 1, 2, ... frames or more */
+    int *lasted;                           /* one a node: the most of these for its tree */
 };
 
 struct bd_cuda_mask {
@@ -22,7 +30,8 @@ struct bd_cuda_mask {
     uint32_t *cut;                    /* contact shadows (contact_shadow.cuh): */
     struct contact_object *objects;
     struct boundary_sums sums; /* boundary_contrast.cu */
-    void *memory;              /* all of the above */
+    struct mask_lasting lasting;
+    void *memory; /* all of the above */
 };
 
 /* Whether a picture can be read and written 16 bytes at a time. */
