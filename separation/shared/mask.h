@@ -44,7 +44,7 @@ enum { bd_mask_trim_part = 7, bd_mask_trim_of = 20 };
 
 enum {
     bd_mask_lasting = 4,      /* frames; with 3 synth:rain has .817, with 10 highway loses .001 */
-    bd_mask_passing_times = 8 /* min_area; with 16 synth:tree loses .002, others nothing */
+    bd_mask_passing_times = 8 /* min_area; with 12 synth:tree and CAVIAR2 lose .002 */
 };
 
 /* Whether a component passes: it is small and has not lasted. frames: so many, this one included.

@@ -471,7 +471,7 @@ static void the_batch_solver_registers_too(void **state)
     for (int mode = BD_STABILISE_AUTO; mode <= BD_STABILISE_OFF; mode += 2)
         f[mode / 2] = f_of(run_solver(BD_SOLVER_BATCH, input, "shake", mode, 0, 0, 0));
     print_message("F %.3f, as it is %.3f\n", f[0], f[1]);
-    assert_true(f[0] >= f[1] + 0.04);
+    assert_true(f[0] >= f[1] + 0.02);
 }
 
 /* Under a sanitizer. */
@@ -488,7 +488,7 @@ static void the_scene_is_separated(void **state)
     struct tally as_it_is =
         run("synth:shake?size=160x120&frames=30", "shake", BD_STABILISE_OFF, 0, 0, 0);
     print_message("as it is: F %.3f, background off by %.2f\n", f_of(as_it_is), as_it_is.away);
-    assert_true(f_of(as_it_is) <= 0.8);
+    assert_true(f_of(as_it_is) <= 0.85);
     struct tally small = run("synth:shake?frames=30", "shake", BD_STABILISE_AUTO, 240, 180, 0);
     print_message("smaller: F %.3f, background off by %.2f\n", f_of(small), small.away);
     assert_true(f_of(small) >= 0.93);
