@@ -252,7 +252,7 @@ static enum bd_status clean_column(struct bd_separator *s, int j, bool first)
     const struct bd_separation_ops *ops = s->backend->ops->separation;
     struct bd_detect_params params = bd_sep_detect_params(s, 0);
     enum bd_status status = ops->recall(s->state, s->order[j]);
-    params.lasting = 0;
+    params.lasting = first; /* columns follow each other too */
     params.columns = first ? 0 : s->columns;
     params.mirrors = !first && looks_for_mirrors(s);
     params.looks = bd_recurrence_looks;
