@@ -8,8 +8,9 @@
 #include "separation/state.h"
 #include <backdrop/matrix.h>
 
-static const double noise_seconds = 2;   /* time constant of a pixel's noise level */
-static const double most_threshold = 60; /* grey levels: a pixel's noise never asks for more */
+static const double noise_seconds = 2;     /* time constant of a pixel's noise level */
+static const double lasting_seconds = .15; /* of small foreground, four frames of 25 a second */
+static const double most_threshold = 60;   /* grey levels: a pixel's noise never asks for more */
 
 /* Up to this share of its limit a pixel is plain background: 0.5 trims real footage as little, and
  * the edges of rendered scenes more. */
@@ -42,6 +43,16 @@ static bool looks_for_mirrors(const struct bd_separator *s)
            !bd_sep_without(s, BD_WITHOUT_SHADOWS) && !bd_sep_without(s, BD_WITHOUT_MIRROR_IMAGES);
 }
 
+/* For how many frames small foreground must last: .15 seconds. Where frames are rare it need not:
+ * what is small and moves does not overlap with where it was. */
+static int frames_to_last(const struct bd_separator *s)
+{
+    const double frames = round(lasting_seconds * s->options.frame_rate);
+    if (frames < 2 || bd_sep_without(s, BD_WITHOUT_LASTING))
+        return 0;
+    return frames < bd_mask_lasting ? (int)frames : bd_mask_lasting;
+}
+
 struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, double seconds)
 {
     const struct bd_separator_options *o = &s->options;
@@ -54,7 +65,7 @@ struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, doubl
         .most = (float)most,
         .median = o->median,
         .min_area = none_is_zero(o->min_area),
-        .lasting = !bd_sep_without(s, BD_WITHOUT_LASTING),
+        .lasting = frames_to_last(s),
         .max_hole = none_is_zero(o->max_hole),
         .plain = bd_sep_without(s, BD_WITHOUT_TRIMMING) ? -1 : plain_share,
         .shadows = o->shadows != BD_NONE && !bd_sep_without(s, BD_WITHOUT_SHADOWS),
@@ -252,7 +263,8 @@ static enum bd_status clean_column(struct bd_separator *s, int j, bool first)
     const struct bd_separation_ops *ops = s->backend->ops->separation;
     struct bd_detect_params params = bd_sep_detect_params(s, 0);
     enum bd_status status = ops->recall(s->state, s->order[j]);
-    params.lasting = first; /* columns follow each other too */
+    /* Columns follow each other too, and what is in one alone is no object. */
+    params.lasting = first && params.lasting ? bd_mask_lasting : 0;
     params.columns = first ? 0 : s->columns;
     params.mirrors = !first && looks_for_mirrors(s);
     params.looks = bd_recurrence_looks;

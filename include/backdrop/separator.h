@@ -65,7 +65,8 @@ struct bd_separator_options {
     int rank;   /* largest rank of the background, 1 .. 8; 0: 1 */
     int median; /* side of the median filter on the mask, odd, 1: none; 0: 5 */
     int min_area; /* components of fewer pixels are removed; those of fewer than 8 times as many
-                     are until they have lasted for 4 frames; 0: by the frames' size; BD_NONE */
+                     are until they have lasted for .15 s, up to 4 frames; 0: by the frames' size;
+                     BD_NONE */
     int max_hole; /* holes of at most so many pixels are filled; 0: by the frames' size; BD_NONE */
     int shadows;  /* 0: shadows and mirror images are no foreground; BD_NONE: they are */
     int outputs;  /* pictures wanted, a sum of enum bd_separator_output; 0: all but the shadows */

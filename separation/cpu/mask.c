@@ -193,17 +193,18 @@ static void follow_components(struct bd_mask_work *work, uint8_t *lasting, int l
     }
 }
 
-void bd_mask_remove_small(struct bd_mask_work *work, uint8_t *mask, uint8_t *lasting, int least)
+void bd_mask_remove_small(struct bd_mask_work *work, uint8_t *mask, uint8_t *lasting, int frames,
+                          int least)
 {
     struct bd_components *found = &work->components;
     if (least <= 1)
         return;
     bd_components_find(found, mask, work->width, 1, 0, true);
-    if (lasting)
+    if (frames)
         follow_components(work, lasting, least);
     for (int32_t i = 0; i < found->count; i++) {
         const int32_t root = bd_components_root(found, i), area = found->runs[root].area;
-        if (area < least || (lasting && bd_mask_passes(area, least, work->lasted[root])))
+        if (area < least || (frames && bd_mask_passes(area, least, work->lasted[root], frames)))
             bd_mask_paint_run(work, mask, &found->runs[i], 0);
     }
 }

@@ -19,11 +19,16 @@ void bd_mask_work_destroy(struct bd_mask_work **work);
 /* dst := the median of src. side odd, 1 .. 15. dst may be src. */
 void bd_mask_median(struct bd_mask_work *work, uint8_t *dst, const uint8_t *src, int side);
 
-/* Clears the set components (8-connected) of fewer than `least` pixels, and with `lasting` (NULL:
- * not asked) those that pass (bd_mask_passes). For each pixel lasting has the frames for which its
- * component, of at least `least` pixels, has lasted: in, of the frame before; out, of this one. At
- * most bd_mask_lasting, and 0 outside of such components. */
-void bd_mask_remove_small(struct bd_mask_work *work, uint8_t *mask, uint8_t *lasting, int least);
+/* Clears the set components (8-connected) of fewer than `least` pixels, and with `frames` (0: not
+ * asked) those that have not lasted for so many (bd_mask_passes). For each pixel `lasting` has the
+ * frames for which its component, of at least `least` pixels, has lasted: in, of the frame before;
+ * out, of this one. At most bd_mask_lasting, and 0 outside of such components. */
+void bd_mask_remove_small(struct bd_mask_work *work, uint8_t *mask, uint8_t *lasting, int frames,
+                          int least);
+out, of this one.At *most bd_mask_lasting,
+    and0 outside of such components.* / void bd_mask_remove_small(struct bd_mask_work *work,
+                                                                  uint8_t *mask, uint8_t *lasting,
+                                                                  int least);
 
 /* Sets the clear components (4-connected) of at most `most` pixels that do not touch the border. */
 void bd_mask_fill_holes(struct bd_mask_work *work, uint8_t *mask, int most);

@@ -332,7 +332,7 @@ static enum bd_status sep_detect(void *arg, const struct bd_detect_params *param
     bd_recurrence_find(state, params, learn);
     bd_sep_leave_out(state, state->scratch, state->raw, state->shadow);
     bd_mask_median(state->mask_work, state->raw, state->scratch, params->median);
-    bd_mask_remove_small(state->mask_work, state->raw, params->lasting ? state->lasting : NULL,
+    bd_mask_remove_small(state->mask_work, state->raw, state->lasting, params->lasting,
                          params->min_area);
     bd_mask_fill_holes(state->mask_work, state->raw, params->max_hole);
     cut_shadows(state, params);

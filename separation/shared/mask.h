@@ -8,11 +8,11 @@
  * 2. Shadows (shadow.h) are taken out, and what moves in place (recurrence.h).
  * 3. Median filter: set where more than half of the side x side neighbours are set; beyond the
  *    picture's border the nearest pixel inside counts.
- * 4. 8-connected components of fewer than min_area pixels are removed. Then small ones are that
- * have not lasted. A component has lasted for one frame more than those of the frame before that it
+ * 4. 8-connected components of fewer than min_area pixels are removed. So are small ones that have
+ *    not lasted. A component has lasted for one frame more than those of the frame before that it
  *    overlaps, the longest of them; if there is none, for one frame. One of fewer than
- *    bd_mask_passing_times min_area pixels must have lasted for bd_mask_lasting frames: drops of
- *    rain, glitter and noise pass, objects stay. In the first frame all have lasted. At last holes
+ *    bd_mask_passing_times min_area pixels must have lasted for `lasting` frames: drops of rain,
+ *    glitter and noise pass, objects stay. In the first frame all have lasted. At last holes
  *    (4-connected components of clear pixels that do not touch the picture's border) of at most
  *    max_hole pixels are filled.
  * 5. Contact shadows (contact_shadow.h) and mirror images (mirror.h) are cut out. Both are looked
@@ -43,15 +43,16 @@
 enum { bd_mask_trim_part = 7, bd_mask_trim_of = 20 };
 
 enum {
-    bd_mask_lasting = 4,      /* frames; with 3 synth:rain has .817, with 10 highway loses .001 */
+    bd_mask_lasting =
+        4, /* frames, at most; with 3 synth:rain has .817, with 10 highway loses .001 */
     bd_mask_passing_times = 8 /* min_area; with 12 synth:tree and CAVIAR2 lose .002 */
 };
 
-/* Whether a component passes: it is small and has not lasted. frames: so many, this one included.
- */
-BD_RULE bool bd_mask_passes(int64_t area, int least, int frames)
+/* Whether a component passes: it is small and has not lasted for `lasting` frames. frames: so many,
+ * this one included. */
+BD_RULE bool bd_mask_passes(int64_t area, int least, int frames, int lasting)
 {
-    return frames < bd_mask_lasting && area < (int64_t)bd_mask_passing_times * least;
+    return frames < lasting && area < (int64_t)bd_mask_passing_times * least;
 }
 
 #endif

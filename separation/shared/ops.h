@@ -64,9 +64,9 @@ struct bd_detect_params {
     int mirrors;      /* 1: mirror images are no foreground (mirror.h); of three channels only */
     int median;       /* side of the median filter, odd */
     int min_area;     /* pixels */
-    int lasting;      /* 1: the frame follows the one before, and small components must last */
-    int max_hole;     /* pixels */
-    int guard;        /* pixels around mask and shadows that must not be learned either */
+    int lasting;  /* frames for which small components must last, up to bd_mask_lasting; 0: none */
+    int max_hole; /* pixels */
+    int guard;    /* pixels around mask and shadows that must not be learned either */
     float noise_rate; /* share of the newest difference in the noise level */
     float seconds;    /* since the frame before: added to the age of foreground pixels */
     float memory; /* seconds: a pixel that has been foreground for longer is no longer guarded */

@@ -90,7 +90,7 @@ static void test_lasting(void **state)
     for (int frame = 0; frame < 16; frame++) {
         struct bd_detect_params params = { .median = 1,
                                            .min_area = 9,
-                                           .lasting = frame % 8 != 5,
+                                           .lasting = frame % 8 == 5 ? 0 : 2 + frame % 3,
                                            .max_hole = frame % 2 ? 40 : 0,
                                            .plain = -1 };
         uint32_t seed = (uint32_t)frame / 6;

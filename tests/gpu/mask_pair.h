@@ -134,7 +134,7 @@ static int clean_on_cpu(struct pair *p, const struct bd_detect_params *params)
     for (size_t i = 0; i < p->count; i++)
         p->mask[i] = p->raw[i] && !p->all[i];
     bd_mask_median(p->cpu, p->mask, p->mask, params->median);
-    bd_mask_remove_small(p->cpu, p->mask, params->lasting ? p->lasting : NULL, params->min_area);
+    bd_mask_remove_small(p->cpu, p->mask, p->lasting, params->lasting, params->min_area);
     bd_mask_fill_holes(p->cpu, p->mask, params->max_hole);
     p->cut = 0;
     if (p->channels) {

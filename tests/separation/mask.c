@@ -133,7 +133,7 @@ static void test_against_definitions(void **state)
                 for (int limit = 0; limit <= 12; limit += 4) {
                     memcpy(fast, src, count);
                     memcpy(slow, src, count);
-                    bd_mask_remove_small(work, fast, NULL, limit);
+                    bd_mask_remove_small(work, fast, NULL, 0, limit);
                     slow_components(slow, w, h, 1, limit);
                     assert_memory_equal(fast, slow, count);
                     memcpy(fast, src, count);
@@ -185,9 +185,9 @@ static void test_winding(void **state)
                 set += on;
             }
         memcpy(before, mask, sizeof mask);
-        bd_mask_remove_small(work, mask, NULL, set);
+        bd_mask_remove_small(work, mask, NULL, 0, set);
         assert_memory_equal(mask, before, sizeof mask);
-        bd_mask_remove_small(work, mask, NULL, set + 1);
+        bd_mask_remove_small(work, mask, NULL, 0, set + 1);
         for (int i = 0; i < side * side; i++)
             assert_int_equal(mask[i], 0);
     }
@@ -214,7 +214,7 @@ static void test_lasting(void **state)
         }
         for (int k = 0; k < bd_mask_passing_times * least; k++)
             mask[40 * side + k] = frame % 2; /* is large */
-        bd_mask_remove_small(work, mask, lasting, least);
+        bd_mask_remove_small(work, mask, lasting, bd_mask_lasting, least);
         assert_int_equal(mask[2 * side], 1);
         assert_int_equal(mask[10 * side + 2 * frame], frame >= from + bd_mask_lasting - 1);
         assert_int_equal(mask[(20 + 10 * (frame % 2)) * side], frame == 0);

@@ -63,7 +63,7 @@ static __device__ inline void find_lasted(struct mask_size size, struct mask_las
  * frame, whose components are in `median` and `set`. A block a tile. */
 static __global__ void __launch_bounds__(tile_threads)
     judge_lasting(struct mask_size size, struct mask_lasting lasting, const uint32_t *median,
-                  struct mask_forest set, int least)
+                  struct mask_forest set, int least, int wanted)
 {
     bd_cuda_await();
     bd_cuda_let_follow();
@@ -87,7 +87,7 @@ static __global__ void __launch_bounds__(tile_threads)
             lasting.frames[k][(int64_t)y * size.pitch + i] = frames[k];
     for (int k = first + threadIdx.x; k < first + count; k += tile_threads)
         if (set.parent[k] == k && set.area[k] >= (uint32_t)least &&
-            bd_mask_passes(set.area[k], least, lasting.lasted[k] + 1))
+            bd_mask_passes(set.area[k], least, lasting.lasted[k] + 1, wanted))
             set.area[k] = 0;
 }
 
@@ -447,7 +447,7 @@ enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work,
                                    last ? work->lasting : mask_lasting{}, pictures->foreground);
     if (status == BD_OK && last) {
         bd_cuda_follow(work->cuda, judge_lasting, tiles, tile_threads, 0, size, work->lasting,
-                       work->median, work->set, params->min_area);
+                       work->median, work->set, params->min_area, params->lasting);
         status = bd_cuda_launched("removing what passes from a mask");
     }
     if (status == BD_OK && params->max_hole >= 1) {
