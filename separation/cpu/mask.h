@@ -25,10 +25,6 @@ void bd_mask_median(struct bd_mask_work *work, uint8_t *dst, const uint8_t *src,
  * out, of this one. At most bd_mask_lasting, and 0 outside of such components. */
 void bd_mask_remove_small(struct bd_mask_work *work, uint8_t *mask, uint8_t *lasting, int frames,
                           int least);
-out, of this one.At *most bd_mask_lasting,
-    and0 outside of such components.* / void bd_mask_remove_small(struct bd_mask_work *work,
-                                                                  uint8_t *mask, uint8_t *lasting,
-                                                                  int least);
 
 /* Sets the clear components (4-connected) of at most `most` pixels that do not touch the border. */
 void bd_mask_fill_holes(struct bd_mask_work *work, uint8_t *mask, int most);
