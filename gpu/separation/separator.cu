@@ -312,7 +312,7 @@ static enum bd_status sep_reset(void *arg)
         error = cudaMemsetAsync(moving->any, 0, 2 * sizeof *moving->any, stream);
     moving->looks = moving->followed = moving->stale = 0;
     s->ghosts_pending = 0;
-    enum bd_status status = bd_cuda_check(error, "forgetting what the separator learned");
+    status = bd_cuda_check(error, "forgetting what the separator learned");
     return status == BD_OK ? bd_cuda_mask_forget(s->mask_work) : status;
 }
 
