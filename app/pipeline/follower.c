@@ -9,9 +9,6 @@
 
 #include "base/thread.h"
 
-/* Frames that wait, beside the one whose objects are found and the one whose mask is made. */
-enum { capacity = bd_pictures_masks - 2 };
-
 struct bd_follower {
     struct bd_pictures *pictures;
     bd_result_sink *sink;
@@ -51,6 +48,8 @@ enum bd_status bd_follower_open(struct bd_follower **follower, struct bd_picture
     self->pictures = pictures;
     self->sink = sink;
     self->user = user;
+    /* Frames that wait, beside the one whose objects are found and the one whose mask is made. */
+    const unsigned capacity = (unsigned)bd_pictures_masks(pictures) - 2;
     if (av_thread_message_queue_alloc(&self->waiting, capacity, sizeof(struct bd_result)) < 0 ||
         !bd_thread_start(&self->thread, "follow", follow, self)) {
         av_thread_message_queue_free(&self->waiting);

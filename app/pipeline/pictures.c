@@ -11,15 +11,17 @@
 #include "video/scale.h"
 #include "video/upscale.h"
 
+enum { least_masks = 6, most_masks = 64, most_mask_bytes = 24 << 20 };
+
 struct bd_pictures {
     unsigned wants;
     struct bd_scaler *enlarge;
     struct bd_upscaler *upscaler; /* NULL: processed at full size */
     struct bd_pool *pool;         /* the upscaler's */
     struct bd_frame small_background;
-    struct bd_device *device; /* that has the memory of masks; NULL: they have their own */
-    struct bd_frame masks[bd_pictures_masks]; /* of the last frames */
-    int mask_count, newest;                   /* how many are in use; the last frame's */
+    struct bd_device *device;          /* that has the memory of masks; NULL: they have their own */
+    struct bd_frame masks[most_masks]; /* of the last frames */
+    int mask_count, newest;            /* how many are in use; the last frame's */
     struct bd_frame labels, background, foreground, overlay;
     struct bd_tracker *tracker; /* of the objects of the masks; NULL: not wanted */
     struct bd_frame roi; /* full size, BD_GRAY8: where black, nothing is foreground; empty: none */
@@ -55,13 +57,20 @@ static void close_mask(struct bd_pictures *self, struct bd_frame *mask)
     bd_frame_destroy(mask);
 }
 
+/* Of a picture of that size, where objects are found later. */
+static int masks_of(int width, int height)
+{
+    const int64_t count = most_mask_bytes / ((int64_t)width * height);
+    return count < least_masks ? least_masks : count > most_masks ? most_masks : (int)count;
+}
+
 static enum bd_status open_frames(struct bd_pictures *self, int width, int height,
                                   const struct bd_separator_options *settings)
 {
     enum bd_pixel_format format = (enum bd_pixel_format)settings->channels;
     bool small = self->wants & BD_WANT_SMALL;
     enum bd_status status = BD_OK;
-    self->mask_count = self->wants & BD_WANT_LATER ? bd_pictures_masks : 1;
+    self->mask_count = self->wants & BD_WANT_LATER ? masks_of(width, height) : 1;
     for (int i = 0; i < self->mask_count && !status; i++)
         status = open_mask(self, &self->masks[i], width, height);
     if (!status && (self->wants & BD_WANT_SHADOWS))
@@ -300,4 +309,9 @@ enum bd_status bd_pictures_follow(struct bd_pictures *self, struct bd_result *re
     if (!status && (self->wants & BD_WANT_BOXES))
         bd_boxes_draw_frame(&self->overlay, result->objects, result->object_count);
     return status;
+}
+
+int bd_pictures_masks(const struct bd_pictures *self)
+{
+    return self->mask_count;
 }

@@ -26,7 +26,9 @@ enum { most_frames = 200 };
 
 static struct bd_options options_for(const char *input, const char *backend)
 {
-    return (struct bd_options){ .arguments = { input }, .argument_count = 1, .backend = backend };
+    return (struct bd_options){
+        .arguments = { input }, .argument_count = 1, .backend = backend, .clip_mode = -1
+    };
 }
 
 static void need_gpu(void)
