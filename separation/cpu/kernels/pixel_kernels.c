@@ -1,17 +1,16 @@
-/* Vector types are GCC's and clang's: on machines with shorter registers the compiler splits them.
- */
+/* Vector types are GCC's and clang's: on machines with shorter registers the compiler splits those
+ * of floating point. */
 #include "separation/cpu/kernels/pixel_kernels.h"
 
 #include <string.h>
 
 #include "linalg/shared/isa.h"
 
-enum { LANES = 16, TILE = 256, BYTES = 64 };
+enum { LANES = 16, TILE = 256, BYTES = 4 * BD_VECTOR };
 
 typedef float floats __attribute__((vector_size(LANES * 4)));
 typedef double doubles __attribute__((vector_size(LANES * 8)));
 typedef uint8_t bytes __attribute__((vector_size(BYTES)));
-typedef int8_t signs __attribute__((vector_size(BYTES)));
 
 BD_INLINE floats load(const float *p)
 {
