@@ -7,7 +7,8 @@
 
 /* The picture and the window as the kernels have them. */
 struct scene {
-    struct bd_recurrence_window window; /* newest and columns are in the rates */
+    struct bd_recurrence_window window; /* newest and columns are in the rates; no lights */
+    const float *c; /* bd_max_rank x slots: the first coefficient gives the light of a frame */
     const uint8_t *f, *background, *difference;
     const uint8_t *shadow; /* 0 or 1; NULL: none */
     uint8_t *raw, *visit;
@@ -56,7 +57,7 @@ static __device__ __forceinline__ bool is_like(const struct scene &scene, const 
 static __device__ __forceinline__ int light_in(const struct scene &scene, int slot,
                                                const struct judged &on)
 {
-    return bd_recurrence_light(scene.window.c[slot * scene.window.stride], on.w);
+    return bd_recurrence_light(scene.c[slot * bd_max_rank], on.w);
 }
 
 /* bd_recurrence_recurs at the very pixel, by a warp: a sample a lane, of which it loads `ahead` at
@@ -296,10 +297,9 @@ enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
     struct scene scene = {};
     scene.window.samples = moving->samples;
     scene.window.visits = moving->visits;
-    scene.window.c = s->coefficients;
+    scene.c = s->coefficients;
     scene.window.ld = s->ld;
     scene.window.pitch = s->pitch;
-    scene.window.stride = bd_max_rank;
     scene.window.width = s->shape.width;
     scene.window.height = s->shape.height;
     scene.window.channels = s->shape.channels;

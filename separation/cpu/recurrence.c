@@ -14,6 +14,7 @@ struct bd_recurrence {
     uint8_t *samples;                    /* ld x n: the frames of the window as they came */
     uint8_t *visits;                     /* pixels x n: each pixel's visit, by slot */
     uint8_t *visit;                      /* pixels: the visit in hand */
+    int *lights;                         /* n: bd_recurrence_light of each slot's frame */
     struct bd_recurrence_counts *counts; /* across x down */
     uint8_t *seeds, *moves;              /* across x down: 0 or 1, the map */
     int looks;                           /* how often pixels have been looked at */
@@ -31,6 +32,7 @@ void bd_recurrence_destroy(struct bd_recurrence **inout)
     free(own->samples);
     free(own->visits);
     free(own->visit);
+    free(own->lights);
     free(own->counts);
     free(own->seeds);
     free(own->moves);
@@ -50,12 +52,13 @@ enum bd_status bd_recurrence_create(struct bd_cpu_separator *state)
         own->samples = bd_cpu_alloc((size_t)state->ld * n);
         own->visits = bd_cpu_alloc((size_t)state->pixels * n);
         own->visit = bd_cpu_alloc((size_t)state->pixels);
+        own->lights = calloc(n, sizeof *own->lights);
         own->counts = calloc(cells, sizeof *own->counts);
         own->seeds = calloc(cells, 1);
         own->moves = calloc(cells, 1);
     }
-    if (!own || !own->samples || !own->visits || !own->visit || !own->counts || !own->seeds ||
-        !own->moves)
+    if (!own || !own->samples || !own->visits || !own->visit || !own->lights || !own->counts ||
+        !own->seeds || !own->moves)
         return bd_fail(BD_ERROR_MEMORY, "no memory for the frames of the window");
     return BD_OK;
 }
@@ -110,7 +113,7 @@ BD_INLINE bool is_near(const struct bd_recurrence_window *window, int channels, 
 
 /* bd_recurrence_recurs for pixel p, whose first neighbour is pixel `first`. */
 BD_INLINE bool search_near(const struct bd_recurrence_window *window, int channels,
-                           const uint8_t *f, const uint8_t *l, uint8_t visit, float w, int64_t p,
+                           const uint8_t *f, const uint8_t *l, uint8_t visit, int64_t p,
                            int64_t first)
 {
     bytes wanted = { 0 };
@@ -122,7 +125,7 @@ BD_INLINE bool search_near(const struct bd_recurrence_window *window, int channe
         uint8_t then = window->visits[slot * window->pitch + p];
         if (then != visit && then != last &&
             is_near(window, channels, f, l, window->samples + slot * window->ld + first * channels,
-                    bd_recurrence_light(window->c[slot * window->stride], w), wanted)) {
+                    window->lights[slot], wanted)) {
             last = then;
             found++;
         }
@@ -132,7 +135,7 @@ BD_INLINE bool search_near(const struct bd_recurrence_window *window, int channe
 }
 
 bool bd_recurrence_recurs_near(const struct bd_recurrence_window *window, const uint8_t *f,
-                               const uint8_t *l, uint8_t visit, float w, int x, int y)
+                               const uint8_t *l, uint8_t visit, int x, int y)
 {
     const int near = bd_recurrence_near, channels = window->channels, width = window->width;
     const int64_t p = (int64_t)y * width + x, first = p - (int64_t)near * (width + 1);
@@ -140,10 +143,10 @@ bool bd_recurrence_recurs_near(const struct bd_recurrence_window *window, const 
     const bool inside = x >= near && y >= near && y + near < window->height &&
                         (x - near) * channels + bytes_read <= width * channels;
     if (inside && channels == 3)
-        return search_near(window, 3, f, l, visit, w, p, first);
+        return search_near(window, 3, f, l, visit, p, first);
     if (inside && channels == 1)
-        return search_near(window, 1, f, l, visit, w, p, first);
-    return bd_recurrence_recurs(window, f, l, visit, w, x, y, near);
+        return search_near(window, 1, f, l, visit, p, first);
+    return bd_recurrence_recurs(window, f, l, visit, x, y, near);
 }
 
 /* ---- a frame -----------------------------------------------------------------------------------
@@ -165,7 +168,7 @@ static bool recurs(const struct search *search, int x, int y)
     const struct bd_cpu_separator *state = search->state;
     int64_t p = (int64_t)y * state->shape.width + x, i = p * state->shape.channels;
     return bd_recurrence_recurs(&search->window, state->frame + i, state->background + i,
-                                search->visit[p], state->w[0], x, y, 0);
+                                search->visit[p], x, y, 0);
 }
 
 static bool recurs_near(const struct search *search, int x, int y)
@@ -173,7 +176,7 @@ static bool recurs_near(const struct search *search, int x, int y)
     const struct bd_cpu_separator *state = search->state;
     int64_t p = (int64_t)y * state->shape.width + x, i = p * state->shape.channels;
     return bd_recurrence_recurs_near(&search->window, state->frame + i, state->background + i,
-                                     search->visit[p], state->w[0], x, y);
+                                     search->visit[p], x, y);
 }
 
 /* Ways of the pixels that will begin or end a visit with this frame. */
@@ -323,6 +326,17 @@ static void make_map(struct bd_recurrence *own, int height)
                 own->seeds, own->counts, own->across, own->down, x, y, own->followed, height);
 }
 
+/* The lights of the `columns` newest frames of the window. */
+static void find_lights(struct bd_cpu_separator *state, int newest, int columns)
+{
+    int slot = newest;
+    for (int j = 0; j < columns; j++) {
+        state->recurrence->lights[slot] =
+            bd_recurrence_light(bd_sep_coefficients(state, slot)[0], state->w[0]);
+        slot = slot ? slot - 1 : state->shape.window - 1;
+    }
+}
+
 void bd_recurrence_find(struct bd_cpu_separator *state, const struct bd_detect_params *params,
                         int learn)
 {
@@ -334,10 +348,9 @@ void bd_recurrence_find(struct bd_cpu_separator *state, const struct bd_detect_p
     search.window =
         (struct bd_recurrence_window){ .samples = own->samples,
                                        .visits = own->visits,
-                                       .c = state->coefficients,
+                                       .lights = own->lights,
                                        .ld = state->ld,
                                        .pitch = state->pixels,
-                                       .stride = bd_max_rank,
                                        .width = state->shape.width,
                                        .height = state->shape.height,
                                        .channels = state->shape.channels,
@@ -352,6 +365,7 @@ void bd_recurrence_find(struct bd_cpu_separator *state, const struct bd_detect_p
         bd_mirror_make_map(&state->places);
     }
     search.follow = learn && params->columns;
+    find_lights(state, params->newest, params->columns);
     own->followed += search.follow;
     if (learn)
         bd_mask_run(state->mask_work, visit_strip, &search);

@@ -66,9 +66,8 @@ struct bd_recurrence_counts {
 struct bd_recurrence_window {
     const uint8_t *samples; /* frames as they came, `ld` bytes from one slot to the next */
     const uint8_t *visits;  /* height x width, `pitch` bytes from one slot to the next */
-    const float *c;         /* first coefficient of a slot's frame, `stride` floats apart */
+    const int *lights;      /* bd_recurrence_light of each slot's frame, to the frame in hand */
     int64_t ld, pitch;
-    int stride;
     int width, height, channels;
     int slots, newest, columns; /* slots are filled in turn; `columns` of them count */
     int reach;                  /* bd_recurrence_reach_of(threshold) */
@@ -185,10 +184,9 @@ BD_RULE bool bd_recurrence_is_near(const struct bd_recurrence_window *window, co
     return false;
 }
 
-/* Whether the value f of pixel (x, y), of background l, recurs. visit: the pixel's in hand; w: the
- * first coefficient of the frame in hand. */
+/* Whether the value f of pixel (x, y), of background l, recurs. visit: the pixel's in hand. */
 BD_RULE bool bd_recurrence_recurs(const struct bd_recurrence_window *window, const uint8_t *f,
-                                  const uint8_t *l, uint8_t visit, float w, int x, int y, int near)
+                                  const uint8_t *l, uint8_t visit, int x, int y, int near)
 {
     int found = 0, slot = window->newest;
     uint8_t last = visit; /* of the samples that are like it, the one before */
@@ -196,8 +194,7 @@ BD_RULE bool bd_recurrence_recurs(const struct bd_recurrence_window *window, con
         uint8_t then = window->visits[slot * window->pitch + (int64_t)y * window->width + x];
         if (then != visit && then != last &&
             bd_recurrence_is_near(window, f, l, window->samples + slot * window->ld,
-                                  bd_recurrence_light(window->c[slot * window->stride], w), x, y,
-                                  near)) {
+                                  window->lights[slot], x, y, near)) {
             last = then;
             if (++found == bd_recurrence_visits)
                 return true;

@@ -241,13 +241,12 @@ static void test_recurs(void **unused)
     enum { slots = 6 };
     uint8_t samples[slots] = { 100, 104, 110, 98, 100, 30 }, f = 101, l = 200;
     uint8_t visits[slots] = { 1, 1, 3, 3, 5, 5 };
-    float c[slots] = { 10, 10, 10, 10, 10, 10 };
+    int same[slots], dimmer[slots]; /* light */
     struct bd_recurrence_window window = { .samples = samples,
                                            .visits = visits,
-                                           .c = c,
+                                           .lights = same,
                                            .ld = 1,
                                            .pitch = 1,
-                                           .stride = 1,
                                            .width = 1,
                                            .height = 1,
                                            .channels = 1,
@@ -255,18 +254,24 @@ static void test_recurs(void **unused)
                                            .newest = 5,
                                            .columns = slots,
                                            .reach = 20 };
-    assert_true(bd_recurrence_recurs(&window, &f, &l, 7, 10, 0, 0, 0));
-    assert_false(bd_recurrence_recurs(&window, &f, &l, 5, 10, 0, 0, 0)); /* one is in hand */
-    window.columns = 4;                                                  /* slots 5, 4, 3, 2 */
-    assert_false(bd_recurrence_recurs(&window, &f, &l, 7, 10, 0, 0, 0));
+    for (int j = 0; j < slots; j++) {
+        same[j] = bd_recurrence_light(10, 10);
+        dimmer[j] = bd_recurrence_light(10, 15);
+    }
+    assert_true(bd_recurrence_recurs(&window, &f, &l, 7, 0, 0, 0));
+    assert_false(bd_recurrence_recurs(&window, &f, &l, 5, 0, 0, 0)); /* one is in hand */
+    window.columns = 4;                                              /* slots 5, 4, 3, 2 */
+    assert_false(bd_recurrence_recurs(&window, &f, &l, 7, 0, 0, 0));
     window.columns = slots;
     f = 131; /* too bright, unless the light was two thirds of today's: l was 133, not 200 */
-    assert_false(bd_recurrence_recurs(&window, &f, &l, 7, 10, 0, 0, 0));
+    assert_false(bd_recurrence_recurs(&window, &f, &l, 7, 0, 0, 0));
     f = 167;
-    assert_true(bd_recurrence_recurs(&window, &f, &l, 7, 15, 0, 0, 0));
+    window.lights = dimmer;
+    assert_true(bd_recurrence_recurs(&window, &f, &l, 7, 0, 0, 0));
+    window.lights = same;
     window.reach = 1; /* a lower threshold asks for more likeness */
     f = 101;
-    assert_false(bd_recurrence_recurs(&window, &f, &l, 7, 10, 0, 0, 0));
+    assert_false(bd_recurrence_recurs(&window, &f, &l, 7, 0, 0, 0));
     assert_int_equal(bd_recurrence_reach_of(6), 6);
     assert_int_equal(bd_recurrence_reach_of(60), 20);
     assert_int_equal(bd_recurrence_light(1, 0), 4096);
@@ -283,13 +288,12 @@ static void test_recurs_near(void **unused)
     uint32_t seed = 7;
     int found = 0, all = 0;
     for (int round = 0; round < rounds; round++) {
-        float c[slots];
+        int lights[slots];
         struct bd_recurrence_window window = { .samples = samples[0],
                                                .visits = visits[0],
-                                               .c = c,
+                                               .lights = lights,
                                                .ld = sizeof samples[0],
                                                .pitch = sizeof visits[0],
-                                               .stride = 1,
                                                .width = across,
                                                .height = down,
                                                .channels = round % 2 ? 3 : 1,
@@ -299,7 +303,7 @@ static void test_recurs_near(void **unused)
                                                .reach = between(&seed, 6, 20) };
         const int least = between(&seed, 0, 2) * 100, most = least + 55;
         for (int j = 0; j < slots; j++) {
-            c[j] = (float)between(&seed, -1, 20);
+            lights[j] = bd_recurrence_light((float)between(&seed, -1, 20), 10);
             for (size_t i = 0; i < sizeof samples[0]; i++)
                 samples[j][i] = (uint8_t)between(&seed, least, most);
             for (size_t i = 0; i < sizeof visits[0]; i++)
@@ -312,9 +316,8 @@ static void test_recurs_near(void **unused)
                     f[k] = (uint8_t)between(&seed, 0, 255);
                     l[k] = (uint8_t)(round % 3 ? between(&seed, f[k] / 2, f[k]) : f[k]);
                 }
-                bool recurs =
-                    bd_recurrence_recurs(&window, f, l, visit, 10, x, y, bd_recurrence_near);
-                assert_int_equal(bd_recurrence_recurs_near(&window, f, l, visit, 10, x, y), recurs);
+                bool recurs = bd_recurrence_recurs(&window, f, l, visit, x, y, bd_recurrence_near);
+                assert_int_equal(bd_recurrence_recurs_near(&window, f, l, visit, x, y), recurs);
                 found += recurs;
             }
     }
