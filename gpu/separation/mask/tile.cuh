@@ -55,6 +55,17 @@ static __device__ inline uint32_t valid_bits(struct mask_size size, int i)
     return n >= 32 ? ~0u : n <= 0 ? 0u : (1u << n) - 1;
 }
 
+/* The words of a thread of a block of tile_threads: word (row, column) of the picture. */
+static __device__ inline int tile_row(void)
+{
+    return blockIdx.y * tile_rows + threadIdx.x / tile_words;
+}
+
+static __device__ inline int tile_column(void)
+{
+    return blockIdx.x * tile_words + threadIdx.x % tile_words;
+}
+
 /* First bits of the runs of a word, as if nothing came before it. */
 static __device__ inline uint32_t run_starts(uint32_t w)
 {
