@@ -1,5 +1,5 @@
 /* The live separator on the GPU: the kernels of an ordinary frame's step as two CUDA graphs. Two
- * launches replace eighteen, or nineteen with colour. The first graph fits the coefficients, on
+ * launches replace seventeen, or eighteen with colour. The first graph fits the coefficients, on
  * a stream of its own: mostly while the mask of the frame before is cleaned on the other one.
  * With other separators, which keep the GPU busy meanwhile, all of a step is one graph. Rare steps
  * (the window fills or slides, a seek, other parameters) are enqueued kernel by kernel: that is the

@@ -1,11 +1,11 @@
-/* The mask clean-up on the GPU. Nine launches: a median of tiles with their components
- * (median_tiles), the components joined and their areas summed (join.cuh), those that pass told
- * (judge_lasting), the small ones removed and the components of the complement found
- * (remove_tiles), those joined and summed, the holes filled, edges trimmed and the rows dilated,
- * the columns dilated (finish.cuh). Between them the picture is bits: 260 KB at 1920 x 1080, which
- * stays in the L2 cache. Contact shadows and mirror images take two more before the edges
- * (contact_shadow.cuh, mirror.cuh), the picture of shadows one more at the end (median_shadows).
- * The plain version is separation/cpu/mask.c. */
+/* The mask clean-up on the GPU. Eight launches: a median of tiles with their components
+ * (median_tiles), the components joined and their areas summed (join.cuh), the small ones removed,
+ * as those that pass are, and the components of the complement found (remove_tiles), those joined
+ * and summed, the holes filled, edges trimmed and the rows dilated, the columns dilated
+ * (finish.cuh). Between them the picture is bits: 260 KB at 1920 x 1080, which stays in the L2
+ * cache. Contact shadows and mirror images take two more before the edges (contact_shadow.cuh,
+ * mirror.cuh), the picture of shadows one more at the end (median_shadows). The plain version is
+ * separation/cpu/mask.c. */
 #include "gpu/separation/mask/mask.h"
 
 #include <stdlib.h>
@@ -13,7 +13,6 @@
 #include "gpu/separation/mask/contact_shadow.cuh"
 #include "gpu/separation/mask/finish.cuh"
 #include "gpu/separation/mask/join.cuh"
-#include "gpu/separation/mask/lasting.cuh"
 #include "gpu/separation/mask/median.cuh"
 #include "gpu/separation/mask/work.cuh"
 
@@ -25,8 +24,30 @@ union tile_shared {
 
 struct remove_shared {
     struct tile_memory tile;
-    uint32_t chosen[tile_nodes / 32]; /* a bit a component of the tile */
+    /* A bit a component of the tile: it is removed; it has lasted for 1, 2, ... frames before. */
+    uint32_t chosen[tile_nodes / 32], lasted[bd_mask_lasting - 1][tile_nodes / 32];
 };
+
+/* lasting.lasted of the components of a tile, word i of row y of which is w: of the frames before.
+ * For whole blocks, after find_components. */
+static __device__ inline void find_lasted(struct mask_size size, struct mask_lasting lasting,
+                                          struct mask_forest forest, int tile, int y, int i,
+                                          uint32_t w)
+{
+    const int first = tile * tile_nodes, head = run_head(w);
+    for (int k = threadIdx.x; k < forest.count[tile]; k += tile_threads)
+        lasting.lasted[first + k] = 0;
+    __syncthreads(); /* the labels are there too */
+    for (uint32_t s = run_starts(w); s; s &= s - 1) {
+        const int b = __ffs(s) - 1;
+        int frames = bd_mask_lasting - 1;
+        while (frames &&
+               !(run_bits(w, b) & lasting.frames[frames - 1][(int64_t)y * size.pitch + i]))
+            frames--;
+        if (frames)
+            atomicMax(&lasting.lasted[component_of_run(size, forest, y, i, w, head, b)], frames);
+    }
+}
 
 /* median: the raw picture (bytes; without `out`) after the median filter; with components, those of
  * each tile in `forest` and, unless that is NULL, an empty object for each (contact_shadow.cuh).
@@ -81,12 +102,40 @@ static __global__ void __launch_bounds__(tile_threads)
     store_bytes(out + at, w, count, 255, wide);
 }
 
-/* kept: `median` without its components of fewer than `least` pixels (least <= 1: all of it). Then
- * the components of each tile's complement, in `clear`, those of more than `hole` pixels all as
- * one. A block a tile. */
+/* m->chosen and, unless `wanted` is 0, m->lasted of the components of a tile: removed are those of
+ * fewer than `least` pixels, and those that have not lasted for the frames that are wanted. For
+ * whole blocks; ends with a barrier. */
+static __device__ inline void judge_components(struct remove_shared *m, struct mask_forest set,
+                                               struct mask_lasting lasting, int tile, int least,
+                                               int wanted)
+{
+    const int first = tile * tile_nodes, count = set.count[tile], lane = threadIdx.x % 32;
+    for (int k = threadIdx.x; k - lane < count; k += tile_threads) {
+        const int root = k < count ? set.parent[first + k] : first;
+        const uint32_t area = set.area[root];
+        const int lasted = wanted ? lasting.lasted[root] : 0;
+        const bool large = k < count && area >= (uint32_t)least;
+        const bool passes = wanted && bd_mask_passes(area, least, lasted + 1, wanted);
+        const uint32_t chosen = __ballot_sync(~0u, !large || passes);
+        if (lane == 0)
+            m->chosen[k / 32] = chosen;
+        for (int before = 0; wanted && before < bd_mask_lasting - 1; before++) {
+            const uint32_t so_many = __ballot_sync(~0u, large && lasted >= before);
+            if (lane == 0)
+                m->lasted[before][k / 32] = so_many;
+        }
+    }
+    __syncthreads();
+}
+
+/* kept: `median` without its components of fewer than `least` pixels (least <= 1: all of it) and,
+ * unless `wanted` is 0, without those that have not lasted for so many frames; lasting.frames :=
+ * those with this frame. Then the components of each tile's complement, in `clear`, those of more
+ * than `hole` pixels all as one. A block a tile. */
 static __global__ void __launch_bounds__(tile_threads, 2)
     remove_tiles(struct mask_size size, uint32_t *kept, struct mask_forest clear,
-                 const uint32_t *median, struct mask_forest set, int least, uint32_t hole)
+                 const uint32_t *median, struct mask_forest set, int least,
+                 struct mask_lasting lasting, int wanted, uint32_t hole)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     bd_cuda_await();
@@ -96,22 +145,23 @@ static __global__ void __launch_bounds__(tile_threads, 2)
     int first = tile * tile_nodes;
     uint32_t w = y < size.height ? median[(int64_t)y * size.pitch + i] : 0;
     if (least > 1) {
-        int count = set.count[tile];
-        for (int k = threadIdx.x; k - (int)threadIdx.x % 32 < count; k += tile_threads) {
-            bool small = k < count && set.area[set.parent[first + k]] < (uint32_t)least;
-            uint32_t chosen = __ballot_sync(~0u, small);
-            if (threadIdx.x % 32 == 0)
-                m->chosen[k / 32] = chosen;
-        }
-        __syncthreads();
+        judge_components(m, set, lasting, tile, least, wanted);
         int head = run_head(w), row = threadIdx.x / tile_words;
-        uint32_t remove = 0;
+        uint32_t remove = 0, frames[bd_mask_lasting - 1] = {};
         for (uint32_t s = run_starts(w); s; s &= s - 1) {
             int b = __ffs(s) - 1;
             int node = row * row_nodes + run_start(w, head, i % tile_words, b) / 2;
             int k = set.label[first + node];
             remove |= (m->chosen[k / 32] >> k % 32 & 1) << b;
+#pragma unroll
+            for (int before = 0; before < bd_mask_lasting - 1; before++)
+                if (wanted && m->lasted[before][k / 32] >> k % 32 & 1)
+                    frames[before] |= run_bits(w, b);
         }
+#pragma unroll
+        for (int before = 0; before < bd_mask_lasting - 1; before++)
+            if (wanted && y < size.height)
+                lasting.frames[before][(int64_t)y * size.pitch + i] = frames[before];
         /* The carry of each start clears its run and sets the bit after it, which w has not. */
         w &= w + remove;
     }
@@ -315,7 +365,13 @@ enum bd_status bd_cuda_mask_components(struct bd_cuda_mask *work, const uint8_t 
     return filter(work, raw, NULL, side, true, NULL, {}, NULL);
 }
 
-/* Fills holes (or removes small components, if no holes are filled), cuts contact shadows and
+/* Whether small components must last; then remove_tiles runs whether holes are filled or not. */
+static bool must_last(const struct bd_detect_params *params)
+{
+    return params->lasting && params->min_area > 1;
+}
+
+/* Fills holes (or removes small components, if that has not been done), cuts contact shadows and
  * mirror images and trims edges. Results: the mask, the number of its pixels, and work->spread: the
  * guard along rows. */
 static enum bd_status finish(struct bd_cuda_mask *work,
@@ -323,18 +379,19 @@ static enum bd_status finish(struct bd_cuda_mask *work,
                              const struct bd_detect_params *params)
 {
     struct mask_size size = work->size;
-    bool remove = params->min_area > 1, fill = params->max_hole >= 1;
+    bool fill = params->max_hole >= 1, removed = fill || must_last(params);
+    bool remove = params->min_area > 1 && !removed;
     bool trim = pictures->difference != NULL;
     int rows = finish_block_rows(size, trim);
     struct finish_job job = {};
-    job.change.bits = fill ? work->kept : work->median;
+    job.change.bits = removed ? work->kept : work->median;
     job.change.forest = fill ? work->clear : work->set;
     /* Holes have at most max_hole pixels, components that are removed fewer than min_area. */
     job.change.step = fill ? change_fill : remove ? change_remove : change_nothing;
     job.change.limit = fill ? (uint32_t)params->max_hole + 1 : (uint32_t)params->min_area;
     if (pictures->all_shadow) {
         /* The other one of the two pictures is free. */
-        uint32_t *filled = fill ? work->median : work->kept;
+        uint32_t *filled = removed ? work->median : work->kept;
         uint32_t *image = pictures->mirrors.counts ? work->image : NULL;
         job.contact = { job.change.bits, work->set, filled, work->cut, image, work->objects };
         enum bd_status status =
@@ -378,21 +435,16 @@ enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work,
 {
     struct mask_size size = work->size;
     dim3 tiles((unsigned)size.across, (unsigned)size.down);
-    bool contact = pictures->all_shadow != NULL, last = params->lasting && params->min_area > 1;
+    bool contact = pictures->all_shadow != NULL, last = must_last(params);
     enum bd_status status = filter(work, pictures->raw, pictures->shadow, params->median,
                                    params->min_area > 1 || contact, contact ? work->objects : NULL,
                                    last ? work->lasting : mask_lasting{}, pictures->foreground);
-    if (status == BD_OK && last) {
-        bd_cuda_follow(work->cuda, judge_lasting, tiles, tile_threads, 0, size, work->lasting,
-                       work->median, work->set, params->min_area, params->lasting);
-        status = bd_cuda_launched("removing what passes from a mask");
-    }
-    if (status == BD_OK && params->max_hole >= 1) {
+    if (status == BD_OK && (last || params->max_hole >= 1)) {
         bd_cuda_follow(work->cuda, remove_tiles, tiles, tile_threads, sizeof(struct remove_shared),
                        size, work->kept, work->clear, work->median, work->set, params->min_area,
-                       (uint32_t)params->max_hole);
+                       work->lasting, last ? params->lasting : 0, (uint32_t)params->max_hole);
         status = bd_cuda_launched("removing small components of a mask");
-        if (status == BD_OK)
+        if (status == BD_OK && params->max_hole >= 1)
             status = join<0>(work, work->kept, work->clear, NULL);
     }
     if (status == BD_OK)
