@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shuffle.h"
 #include "video/axis.h"
 #include "video/yuv.h"
 
@@ -175,16 +176,8 @@ static void add_row(uint16_t *restrict line, const uint8_t *restrict row, uint16
 /* ---- transposes, in registers ------------------------------------------------------------------
  */
 
-/* a0 b0 a1 b1 ... of the lower and of the upper halves. GCC before 12 has one builtin, clang the
- * other. */
-#ifdef __has_builtin
-#if __has_builtin(__builtin_shufflevector)
-#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#endif
-#endif
-#ifndef SHUFFLE
-#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (__typeof__(a)){ __VA_ARGS__ })
-#endif
+/* a0 b0 a1 b1 ... of the lower and of the upper halves. */
+#define SHUFFLE(a, b, ...) BD_SHUFFLE(__typeof__(a), a, b, __VA_ARGS__)
 #define ZIP_SAMPLES(a, b, from)                                                                    \
     SHUFFLE(a, b, (from), (from) + 8, (from) + 1, (from) + 9, (from) + 2, (from) + 10, (from) + 3, \
             (from) + 11)

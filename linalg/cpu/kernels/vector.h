@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "base/shuffle.h"
 #include "linalg/shared/isa.h"
 
 typedef float vec __attribute__((vector_size(BD_VECTOR * 4)));
@@ -18,15 +19,7 @@ typedef float vec8_u __attribute__((vector_size(32), aligned(4), may_alias));
 #define LOAD8(p) (*(const vec8_u *)(p))
 #define STORE8(p, v) (*(vec8_u *)(p) = (v))
 
-/* Two-operand shuffles: GCC before 12 has one builtin, clang the other. */
-#ifdef __has_builtin
-#if __has_builtin(__builtin_shufflevector)
-#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#endif
-#endif
-#ifndef SHUFFLE
-#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (vec_bits){ __VA_ARGS__ })
-#endif
+#define SHUFFLE(a, b, ...) BD_SHUFFLE(vec_bits, a, b, __VA_ARGS__)
 
 /* The same shuffle in each 128-bit lane; i < 4 takes from a, i >= 4 from b. */
 #define PICK(i, lane) (((i)&3) + 4 * (lane) + ((i) >= 4 ? BD_VECTOR : 0))
