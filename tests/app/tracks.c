@@ -512,8 +512,9 @@ static void the_program_writes_tracks(void **state)
     assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=30' --tracks - -q"), 0);
     cli_slurp(*state, "out", text, sizeof text);
     assert_memory_equal(text, "{\"type\":\"begin\",\"frame\":", 24);
-    assert_int_equal(cli_run(*state, "{ $B export 'synth:easy?frames=100' --tracks -; echo $? "
-                                     ">code; } | head -n 1"),
+    assert_int_equal(cli_run(*state,
+                             "{ $B export 'synth:easy?frames=100' --tracks - --progress none; "
+                             "echo $? >code; } | head -n 1"),
                      0);
     cli_slurp(*state, "code", text, sizeof text);
     assert_string_equal(text, "3\n");
