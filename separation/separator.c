@@ -109,9 +109,10 @@ enum bd_status bd_separator_reset(struct bd_separator *s)
     s->share = s->flooded = 0;
     for (int i = 0; i < bd_sep_lag; i++)
         s->frames[i].counts = false;
-    if (s->backend->ops->svd->forget)
+    status = s->backend->ops->separation->reset(s->state); /* after it no SVD is under way */
+    if (status == BD_OK && s->backend->ops->svd->forget)
         s->backend->ops->svd->forget(s->svd);
-    return s->backend->ops->separation->reset(s->state);
+    return status;
 }
 
 /* Whether this frame has to enter the window, and when the next one will. While the window fills,
