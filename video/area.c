@@ -176,15 +176,14 @@ static void add_row(uint16_t *restrict line, const uint8_t *restrict row, uint16
 /* ---- transposes, in registers ------------------------------------------------------------------
  */
 
-/* a0 b0 a1 b1 ... of the lower and of the upper halves. */
-#define SHUFFLE(a, b, ...) BD_SHUFFLE(__typeof__(a), a, b, __VA_ARGS__)
+/* a0 b0 a1 b1 ... of the lower halves, or of the upper ones. */
 #define ZIP_SAMPLES(a, b, from)                                                                    \
-    SHUFFLE(a, b, (from), (from) + 8, (from) + 1, (from) + 9, (from) + 2, (from) + 10, (from) + 3, \
-            (from) + 11)
+    BD_SHUFFLE(samples, a, b, (from), (from) + 8, (from) + 1, (from) + 9, (from) + 2, (from) + 10, \
+               (from) + 3, (from) + 11)
 #define ZIP_BYTES(a, b, from)                                                                      \
-    SHUFFLE(a, b, (from), (from) + 16, (from) + 1, (from) + 17, (from) + 2, (from) + 18,           \
-            (from) + 3, (from) + 19, (from) + 4, (from) + 20, (from) + 5, (from) + 21, (from) + 6, \
-            (from) + 22, (from) + 7, (from) + 23)
+    BD_SHUFFLE(bytes, a, b, (from), (from) + 16, (from) + 1, (from) + 17, (from) + 2, (from) + 18, \
+               (from) + 3, (from) + 19, (from) + 4, (from) + 20, (from) + 5, (from) + 21,          \
+               (from) + 6, (from) + 22, (from) + 7, (from) + 23)
 
 /* One round: row i and the one half of them further become rows 2i and 2i + 1. Rows and columns
  * are exchanged after as many rounds as the number of a row has bits. */

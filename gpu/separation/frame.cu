@@ -128,10 +128,10 @@ struct pixels {
 
 /* Four pixels a thread: learns noise levels outside the guard and ages in mask and shadows (LEARN),
  * and then takes pixels older than `memory` out of the guard. Few pixels have an age that is not 0:
- * those of others are not read. The rates are those at `loaded`
- * unless that is NULL. The record lies in the host's memory; numbers->changed is written to it and
- * becomes 0. Products and sums are rounded one by one, so that noise levels and ages equal the
- * CPU's to the last bit (separation/cpu/kernels/exact_kernels.c is the plain version). */
+ * those of others are not read. The rates are those at `loaded` unless that is NULL. The record
+ * lies in the host's memory; numbers->changed is written to it and becomes 0. Products and sums are
+ * rounded one by one, so that noise levels and ages equal the CPU's to the last bit
+ * (separation/cpu/kernels/exact_kernels.c is the plain version). */
 template <bool LEARN>
 __global__ __launch_bounds__(bd_sep_threads) void learn_pixels(const __grid_constant__ pixels now,
                                                                struct bd_sep_record *record,

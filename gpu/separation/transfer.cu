@@ -1,10 +1,11 @@
 /* The live separator on the GPU: the transfers of frames and results. A frame is uploaded on a
  * stream of its own while the one before is separated; results are downloaded on another. Of what
- * an ordinary frame calls, only bd_cuda_sep_collect waits, and both ways to load for the
- * page-locked buffer of three frames before. A frame is uploaded when the first kernel that reads
- * it is enqueued (bd_sep_upload): by then its rates are known, if they go with it. With frames of
- * other separators, which keep the GPU busy meanwhile, an ordinary frame's transfers are part of
- * its graph: the host then makes six calls in place of sixteen. */
+ * an ordinary frame calls, only bd_cuda_sep_collect waits, and both ways to load: for the
+ * page-locked buffer of three frames before, and for a copy by the GPU (fetch_picture). A frame is
+ * uploaded when the first kernel that reads it is enqueued (bd_sep_upload): by then its rates are
+ * known, if they go with it. With frames of other separators, which keep the GPU busy meanwhile, an
+ * ordinary frame's transfers are part of its graph: the host then makes six calls in place of
+ * sixteen. */
 #include <string.h>
 
 #include "gpu/separation/state.cuh"

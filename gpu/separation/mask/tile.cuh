@@ -14,7 +14,7 @@
 
 #include "gpu/core/dependent_launch.cuh"
 
-/* A tile is 256 x 64 pixels, a thread for each word: at 1920 x 1080 about one tile for each
+/* A tile is 256 x 32 pixels, a thread for each word: at 1920 x 1080 about two tiles for each
  * multiprocessor of an H100. A warp holds four rows. */
 enum {
     tile_words = 8,
@@ -33,12 +33,13 @@ struct mask_size {
     int across, down; /* tiles */
 };
 
-/* The components of a picture. Those of tile t are numbered t * tile_nodes + k, k = 0 .. count[t] -
- * 1; after joining, a component of the picture is a tree of them. Where components are only asked
- * whether they are small, those of a tile that are not have the root forest_large from the start.
- * Else the background's tree would grow across the picture, a tile at a time. */
+/* Where components are only asked whether they are small, those of a tile that are not have this
+ * root from the start. Else the background's tree would grow across the picture, a tile at a time.
+ */
 enum { forest_large = -1, forest_margin = 64 /* numbers before 0, for forest_large */ };
 
+/* The components of a picture. Those of tile t are numbered t * tile_nodes + k, k = 0 .. count[t] -
+ * 1; after joining, a component of the picture is a tree of them. */
 struct mask_forest {
     uint16_t *label; /* tiles x tile_nodes: the k of each run, by its node */
     int *count;      /* tiles */
