@@ -207,15 +207,15 @@ static void cuda_close(struct bd_backend *backend)
     backend->state = NULL;
 }
 
-/* Its priority is between those of the streams beside it: what this one waits for soon comes before
- * it, and what only the end of a call waits for after it. */
-static enum bd_status make_stream(cudaStream_t *stream)
+cudaError_t bd_cuda_make_stream(cudaStream_t *stream, enum bd_cuda_priority priority)
 {
     int least = 0, greatest = 0;
     cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
-    if (error == cudaSuccess)
-        error = cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, (least + greatest) / 2);
-    return bd_cuda_check(error, "making a stream");
+    const int place = priority == bd_cuda_soon   ? greatest
+                      : priority == bd_cuda_late ? least
+                                                 : (least + greatest) / 2;
+    return error == cudaSuccess ? cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, place)
+                                : error;
 }
 
 static enum bd_status cuda_open(struct bd_backend *backend, int threads, int wanted)
@@ -241,7 +241,8 @@ static enum bd_status cuda_open(struct bd_backend *backend, int threads, int wan
     if (status == BD_OK && compiled < cuda->capability)
         cuda->capability = compiled;
     if (status == BD_OK)
-        status = make_stream(&cuda->stream);
+        status =
+            bd_cuda_check(bd_cuda_make_stream(&cuda->stream, bd_cuda_middle), "making a stream");
     if (status != BD_OK) {
         cuda_close(backend);
         return status;
@@ -274,7 +275,7 @@ static enum bd_status cuda_open_lane(struct bd_backend *backend, struct bd_backe
         return bd_fail(BD_ERROR_MEMORY, "no memory for a lane of the cuda backend");
     *cuda = *of;
     cuda->stream = NULL;
-    status = make_stream(&cuda->stream);
+    status = bd_cuda_check(bd_cuda_make_stream(&cuda->stream, bd_cuda_middle), "making a stream");
     if (status != BD_OK) {
         free(cuda);
         return status;

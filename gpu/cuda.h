@@ -43,6 +43,13 @@ int bd_cuda_architecture(void);
  * cudaErrorMemoryAllocation is BD_ERROR_MEMORY, anything else BD_ERROR_BACKEND. */
 enum bd_status bd_cuda_check(cudaError_t error, const char *what);
 
+/* A stream's place among those of a GPU: what is waited for soon comes before the streams of
+ * backends and lanes, and what only the end of a call waits for after them. */
+enum bd_cuda_priority { bd_cuda_soon, bd_cuda_middle, bd_cuda_late };
+
+/* A non-blocking stream; *stream stays as it is on failure. */
+cudaError_t bd_cuda_make_stream(cudaStream_t *stream, enum bd_cuda_priority priority);
+
 /* The error of the launches before, if any: the status of a slot that only enqueues. */
 enum bd_status bd_cuda_launched(const char *what);
 

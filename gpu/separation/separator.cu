@@ -224,14 +224,11 @@ static enum bd_status take_copiers(struct bd_cuda_separator *s)
 /* What a frame waits for comes before the frame before it, and a slide after both. */
 static enum bd_status make_streams(struct bd_cuda_separator *s)
 {
-    int least = 0, greatest = 0;
-    cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    cudaError_t error = bd_cuda_make_stream(&s->side, bd_cuda_late);
     cudaStream_t *const soon[] = { &s->upload, &s->fit, &s->download };
     for (cudaStream_t *stream : soon)
         if (error == cudaSuccess)
-            error = cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, greatest);
-    if (error == cudaSuccess)
-        error = cudaStreamCreateWithPriority(&s->side, cudaStreamNonBlocking, least);
+            error = bd_cuda_make_stream(stream, bd_cuda_soon);
     return bd_cuda_check(error, what);
 }
 

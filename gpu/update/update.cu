@@ -20,10 +20,7 @@ using update = bd_update_work;
 
 bd_status make_streams(update *work)
 {
-    int least = 0, greatest = 0;
-    cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
-    if (error == cudaSuccess)
-        error = cudaStreamCreateWithPriority(&work->side, cudaStreamNonBlocking, greatest);
+    cudaError_t error = bd_cuda_make_stream(&work->side, bd_cuda_soon);
     cudaEvent_t *const events[] = { &work->fork, &work->join, &work->checked };
     for (cudaEvent_t *event : events)
         if (error == cudaSuccess)

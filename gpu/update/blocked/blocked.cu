@@ -81,12 +81,9 @@ __global__ void __launch_bounds__(solve_threads)
 /* Passes over Q have the least priority: only the end of an update waits for them. */
 bd_status make_streams(struct bd_cuda_blocked *work)
 {
-    int least = 0, greatest = 0;
-    cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    cudaError_t error = bd_cuda_make_stream(&work->side_r, bd_cuda_soon);
     if (error == cudaSuccess)
-        error = cudaStreamCreateWithPriority(&work->side_r, cudaStreamNonBlocking, greatest);
-    if (error == cudaSuccess)
-        error = cudaStreamCreateWithPriority(&work->side_q, cudaStreamNonBlocking, least);
+        error = bd_cuda_make_stream(&work->side_q, bd_cuda_late);
     cudaEvent_t *const events[] = { &work->formed,     &work->swept_r[0], &work->swept_r[1],
                                     &work->swept_q[0], &work->swept_q[1], &work->factored,
                                     &work->applied };
