@@ -28,7 +28,7 @@ __device__ __forceinline__ uint32_t form_background(const float w[RANK], const f
 
 struct pictures {
     uint8_t *background, *difference, *raw; /* outputs; background is an input of KNOWN */
-    int *listed;                            /* 2 lengths */
+    int *listed, *changed;                  /* 2 lengths; a number */
     const uint8_t *f;
     const float *basis, *noise;
     const float *w;
@@ -52,12 +52,11 @@ __device__ __forceinline__ uint32_t rgb_pixel(const uint32_t rgb[3], int p)
 }
 
 /* Four pixels a thread: l (unless it is KNOWN), |f - l| (maximum over channels), and the flags of
- * each pixel (raw, enum bd_cuda_mask_flag). numbers->changed counts the pixels over their limit.
+ * each pixel (raw, enum bd_cuda_mask_flag). *changed counts the pixels over their limit.
  * The lists of what may move in place are emptied. Word p of the pixels is words C p .. of the
  * elements. */
 template <int RANK, int CHANNELS, bool KNOWN>
 __global__ __launch_bounds__(bd_sep_threads) void compare(const __grid_constant__ pictures now,
-                                                          struct bd_sep_numbers *numbers,
                                                           const __grid_constant__ limits limits)
 {
     const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
@@ -114,28 +113,32 @@ __global__ __launch_bounds__(bd_sep_threads) void compare(const __grid_constant_
         for (int i = 0; i < bd_sep_threads / 32; i++)
             sum += changed[i];
         if (sum)
-            atomicAdd(&numbers->changed, sum);
+            atomicAdd(now.changed, sum);
     }
 }
 
 struct pixels {
-    float *noise, *age;
+    const float *noise;
+    float *learned, *age;
+    int *changed; /* a number, as is foreground */
+    const int *foreground;
     uint8_t *guard, *aged;
     const uint8_t *difference, *mask;
     const uint8_t *shadow; /* 0 or 1; NULL: none */
     int64_t words;
 };
 
-/* Four pixels a thread: learns noise levels outside the guard and ages in mask and shadows (LEARN),
- * and then takes pixels older than `memory` out of the guard. Few pixels have an age that is not 0:
- * those of others are not read. The rates are those at `loaded` unless that is NULL. The record
- * lies in the host's memory; numbers->changed is written to it and becomes 0. Products and sums are
- * rounded one by one, so that noise levels and ages equal the CPU's to the last bit
- * (separation/cpu/kernels/exact_kernels.c is the plain version). */
+/* Four pixels a thread: `learned` gets the noise levels after this frame, which outside the guard
+ * follow it, and ages grow in mask and shadows (LEARN). Then it takes pixels older than `memory`
+ * out of the guard. Few pixels have an age that is not 0: those of others are not read. The rates
+ * are those at `loaded` unless that is NULL. The record lies in the host's memory; *changed is
+ * written to it and becomes 0. Products and sums are rounded one by one, so that noise levels and
+ * ages equal the CPU's to the last bit (separation/cpu/kernels/exact_kernels.c is the plain
+ * version). */
 template <bool LEARN>
 __global__ __launch_bounds__(bd_sep_threads) void learn_pixels(const __grid_constant__ pixels now,
                                                                struct bd_sep_record *record,
-                                                               struct bd_sep_numbers *numbers,
+                                                               const struct bd_sep_numbers *numbers,
                                                                const struct bd_sep_rates *loaded,
                                                                struct bd_sep_rates rates,
                                                                float memory)
@@ -144,9 +147,9 @@ __global__ __launch_bounds__(bd_sep_threads) void learn_pixels(const __grid_cons
     bd_cuda_await();
     bd_cuda_let_follow();
     if (p == 0) {
-        *record = { numbers->foreground, numbers->rank, numbers->ghost_pixels, numbers->changed,
+        *record = { *now.foreground, numbers->rank, numbers->ghost_pixels, *now.changed,
                     numbers->drift };
-        numbers->changed = 0;
+        *now.changed = 0;
     }
     if (p >= now.words)
         return;
@@ -173,7 +176,7 @@ __global__ __launch_bounds__(bd_sep_threads) void learn_pixels(const __grid_cons
             age[e] = __fadd_rn(age[e], occupied >> 8 * e & 1 ? seconds : __fmul_rn(-4.0f, seconds));
             age[e] = age[e] > 0.0f ? age[e] : 0.0f;
         }
-        bd_sep_store_floats(now.noise + 4 * p, noise);
+        bd_sep_store_floats(now.learned + 4 * p, noise);
         const bool older = age[0] > 0 || age[1] > 0 || age[2] > 0 || age[3] > 0;
         if (aged || older)
             bd_sep_store_floats(now.age + 4 * p, age);
@@ -194,12 +197,13 @@ static void launch_compare(struct bd_cuda_separator *s, const struct bd_detect_p
     const struct bd_sep_set *set = &s->sets[s->set];
     const struct pictures now = { set->background,
                                   set->difference,
-                                  s->raw,
+                                  bd_sep_turn_of(s)->raw,
                                   s->moving.listed,
+                                  &s->numbers->changed[s->turn],
                                   s->f,
                                   s->basis,
-                                  s->noise,
-                                  s->w,
+                                  bd_sep_turn_of(s)->noise,
+                                  s->numbers->w,
                                   s->ld,
                                   s->pitch / 4,
                                   s->shape.rank };
@@ -207,9 +211,9 @@ static void launch_compare(struct bd_cuda_separator *s, const struct bd_detect_p
                                    params->plain, params->shadows };
     const unsigned blocks = bd_sep_blocks(now.words, bd_sep_threads);
     if (s->projected)
-        bd_sep_follow(s, compare<RANK, CHANNELS, false>, blocks, now, s->numbers, limits);
+        bd_sep_follow(s, compare<RANK, CHANNELS, false>, blocks, now, limits);
     else
-        bd_sep_follow(s, compare<1, CHANNELS, true>, blocks, now, s->numbers, limits);
+        bd_sep_follow(s, compare<1, CHANNELS, true>, blocks, now, limits);
 }
 
 /* Background, difference, and flags. */
@@ -227,28 +231,27 @@ static enum bd_status find_changed(struct bd_cuda_separator *s,
     return bd_cuda_launched("comparing a frame with its background");
 }
 
-/* Mask and guard; *shadow := the picture of all shadows, NULL without a search for them. */
-static enum bd_status find_mask(struct bd_cuda_separator *s, const struct bd_detect_params *params,
-                                int learn, const struct bd_sep_rates *rates, const uint8_t **shadow)
+/* Colour tells shadows: without it any dark thing on a plain background would pass for one. */
+static const uint8_t *shadow_of_colour(struct bd_cuda_separator *s,
+                                       const struct bd_detect_params *params)
+{
+    return params->shadows && s->shape.channels == 3 ? bd_sep_turn_of(s)->shadow : NULL;
+}
+
+/* Of the clean-up, for the set and the turn in hand. */
+static struct bd_cuda_mask_pictures pictures_of(struct bd_cuda_separator *s,
+                                                const struct bd_detect_params *params,
+                                                const struct bd_sep_rates *rates)
 {
     const struct bd_sep_set *set = &s->sets[s->set];
-    enum bd_status status = BD_OK;
     struct bd_cuda_mask_pictures pictures = {};
-    *shadow = params->shadows ? s->shadow : NULL;
-    /* Without colour any dark thing on a plain background would pass for a shadow. */
-    if (params->shadows && s->shape.channels == 3) {
-        status = bd_cuda_shadow_find(s->cuda, s->shadow, s->raw, s->f, set->background,
-                                     s->shape.width, s->shape.height);
-        pictures.shadow = s->shadow;
-    }
-    if (status == BD_OK)
-        status = bd_sep_find_recurring(s, params, learn, rates, pictures.shadow);
+    pictures.shadow = shadow_of_colour(s, params);
     pictures.mask = set->mask;
     pictures.guard = s->guard;
     pictures.shadow_mask = set->shadow;
-    pictures.all_shadow = params->shadows ? s->shadow : NULL;
-    pictures.foreground = &s->numbers->foreground;
-    pictures.raw = s->raw;
+    pictures.all_shadow = params->shadows ? bd_sep_turn_of(s)->shadow : NULL;
+    pictures.foreground = &s->numbers->foreground[s->turn];
+    pictures.raw = bd_sep_turn_of(s)->raw;
     pictures.difference = params->plain >= 0 ? set->difference : NULL;
     pictures.frame = s->f;
     pictures.background = set->background;
@@ -258,34 +261,56 @@ static enum bd_status find_mask(struct bd_cuda_separator *s, const struct bd_det
                              s->moving.any + 1,  rates ? &rates->look : NULL,
                              params->look,       params->looks > 0,
                              s->moving.across,   bd_recurrence_cell_power(s->shape.height) };
-    return status == BD_OK ? bd_cuda_mask_clean(s->mask_work, &pictures, params) : status;
+    return pictures;
+}
+
+enum bd_status bd_sep_find_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
+                              int learn, const struct bd_sep_rates *rates)
+{
+    const struct bd_sep_turn *turn = bd_sep_turn_of(s);
+    const uint8_t *shadow = shadow_of_colour(s, params);
+    enum bd_status status = find_changed(s, params);
+    if (status == BD_OK && shadow)
+        status = bd_cuda_shadow_find(s->cuda, turn->shadow, turn->raw, s->f,
+                                     s->sets[s->set].background, s->shape.width, s->shape.height);
+    if (status == BD_OK)
+        status = bd_sep_find_recurring(s, params, learn, rates, shadow);
+    if (status == BD_OK) {
+        const struct bd_cuda_mask_pictures pictures = pictures_of(s, params, rates);
+        status = bd_cuda_mask_filter(s->mask_work, s->turn, &pictures, params);
+    }
+    return status;
 }
 
 static enum bd_status learn_frame(struct bd_cuda_separator *s,
                                   const struct bd_detect_params *params, int learn,
-                                  const struct bd_sep_rates *rates, const uint8_t *shadow)
+                                  const struct bd_sep_rates *rates)
 {
     const struct bd_sep_set *set = &s->sets[s->set];
-    const struct pixels now = { s->noise,        s->age,    s->guard, s->aged,
-                                set->difference, set->mask, shadow,   s->pitch / 4 };
+    const struct bd_sep_turn *turn = bd_sep_turn_of(s);
+    const struct pixels now = { s->turns[1 - s->turn].noise,
+                                turn->noise,
+                                s->age,
+                                &s->numbers->changed[s->turn],
+                                &s->numbers->foreground[s->turn],
+                                s->guard,
+                                s->aged,
+                                set->difference,
+                                set->mask,
+                                params->shadows ? turn->shadow : NULL,
+                                s->pitch / 4 };
     auto *kernel = learn ? learn_pixels<true> : learn_pixels<false>;
     bd_sep_follow(s, kernel, bd_sep_blocks(now.words, bd_sep_threads), now, set->record, s->numbers,
                   rates, bd_sep_rates_from(params), params->memory);
     return bd_cuda_launched("learning noise levels");
 }
 
-enum bd_status bd_sep_detect_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
-                                int learn, const struct bd_sep_rates *rates)
+enum bd_status bd_sep_clean_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
+                               int learn, const struct bd_sep_rates *rates)
 {
-    const uint8_t *shadow = NULL;
-    enum bd_status status = find_changed(s, params);
-    if (status == BD_OK)
-        status = find_mask(s, params, learn, rates, &shadow);
-    if (status == BD_OK)
-        status = learn_frame(s, params, learn, rates, shadow);
-    if (status != BD_OK) /* the count belongs to no frame; this may fail as well */
-        cudaMemsetAsync(&s->numbers->changed, 0, sizeof s->numbers->changed, s->cuda->stream);
-    return status;
+    const struct bd_cuda_mask_pictures pictures = pictures_of(s, params, rates);
+    enum bd_status status = bd_cuda_mask_clean(s->mask_work, s->turn, &pictures, params);
+    return status == BD_OK ? learn_frame(s, params, learn, rates) : status;
 }
 
 enum bd_status bd_sep_before_detect(struct bd_cuda_separator *s,
@@ -299,15 +324,28 @@ enum bd_status bd_sep_before_detect(struct bd_cuda_separator *s,
     return status;
 }
 
+void bd_sep_after_detect(struct bd_cuda_separator *s, enum bd_status status, int learn)
+{
+    if (status != BD_OK) /* the counts belong to no frame; this may fail as well */
+        cudaMemsetAsync(s->numbers->changed, 0, sizeof s->numbers->changed, s->cuda->stream);
+    else if (learn)
+        s->turn = 1 - s->turn;
+}
+
 enum bd_status bd_cuda_sep_detect(void *arg, const struct bd_detect_params *params, int learn)
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     enum bd_status status = bd_sep_take_set(s);
+    s->behind = 1;
     if (status == BD_OK)
         status = bd_sep_upload(s);
     if (status == BD_OK)
         status = bd_sep_before_detect(s, params, learn);
-    s->w = s->numbers->w;
-    s->behind = 1;
-    return status == BD_OK ? bd_sep_detect_at(s, params, learn, NULL) : status;
+    if (status != BD_OK)
+        return status;
+    status = bd_sep_find_at(s, params, learn, NULL);
+    if (status == BD_OK)
+        status = bd_sep_clean_at(s, params, learn, NULL);
+    bd_sep_after_detect(s, status, learn);
+    return status;
 }

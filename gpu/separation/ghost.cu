@@ -68,7 +68,7 @@ __global__ __launch_bounds__(bd_sep_threads) void vote(uint8_t *votes, uint8_t *
 /* The state of the pixels that become background, and what selects them. */
 struct taking {
     uint8_t *window;
-    float *basis, *noise, *age;
+    float *basis, *noise[bd_sep_turns], *age;
     uint8_t *still, *votes;
     const uint8_t *f, *mask, *voted;
     const int *order;
@@ -120,7 +120,8 @@ __global__ __launch_bounds__(bd_sep_threads) void take_uncovered(
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++)
             to.window[to.order[j] * to.ld + CHANNELS * p + c] = value[c];
-    to.noise[p] = params.noise;
+    for (float *noise : to.noise)
+        noise[p] = params.noise;
     to.age[p] = 0;
     to.still[p] = to.votes[p] = 0;
 }
@@ -196,7 +197,8 @@ __global__ __launch_bounds__(bd_sep_threads) void scale_basis(float *basis, floa
 static enum bd_status find_lower(struct bd_cuda_separator *s, const struct bd_ghost_params *params)
 {
     const struct bd_sep_set *set = &s->sets[s->set];
-    const struct looks now = { s->earlier, s->still, s->raw, s->f, set->mask, s->pitch / 4 };
+    uint8_t *const raw = bd_sep_turn_of(s)->raw;
+    const struct looks now = { s->earlier, s->still, raw, s->f, set->mask, s->pitch / 4 };
     auto *kernel = s->shape.channels == 1 ? look<1> : look<3>;
     kernel<<<bd_sep_blocks(now.words, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
         now, s->numbers, (uint32_t)params->reach * 0x01010101u,
@@ -205,7 +207,7 @@ static enum bd_status find_lower(struct bd_cuda_separator *s, const struct bd_gh
     if (status != BD_OK)
         return status;
     const struct bd_cuda_boundary boundary = {
-        set->background, s->f, s->shape.channels, s->raw, 3, set->mask, params->least, params->times
+        set->background, s->f, s->shape.channels, raw, 3, set->mask, params->least, params->times
     };
     return bd_cuda_boundary_find(s->mask_work, s->lower, &boundary);
 }
@@ -216,9 +218,11 @@ static enum bd_status take_voted(struct bd_cuda_separator *s, int count,
 {
     const struct bd_sep_set *set = &s->sets[s->set];
     const struct taking to = {
-        s->window, s->basis, s->noise,      s->age,         s->still,
-        s->votes,  s->f,     set->mask,     s->lower,       s->order,
-        s->ld,     count,    s->shape.rank, s->shape.width, s->shape.height
+        s->window,     s->basis,       { s->turns[0].noise, s->turns[1].noise },
+        s->age,        s->still,       s->votes,
+        s->f,          set->mask,      s->lower,
+        s->order,      s->ld,          count,
+        s->shape.rank, s->shape.width, s->shape.height
     };
     const unsigned blocks = bd_sep_blocks(s->pixels, bd_sep_threads);
     auto *kernel = s->shape.channels == 1 ? take_uncovered<1> : take_uncovered<3>;

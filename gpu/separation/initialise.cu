@@ -2,11 +2,9 @@
 #include "gpu/separation/initialise.cuh"
 #include "gpu/separation/state.cuh"
 
-/* Four pixels a thread, CHANNELS words: numbers->changed += those that differ by more than
- * `reach`. */
+/* Four pixels a thread, CHANNELS words: *changed += those that differ by more than `reach`. */
 template <int CHANNELS>
-__global__ __launch_bounds__(bd_sep_threads) void compare_columns(struct bd_sep_numbers *numbers,
-                                                                  const uint8_t *a,
+__global__ __launch_bounds__(bd_sep_threads) void compare_columns(int *changed, const uint8_t *a,
                                                                   const uint8_t *b, uint32_t reach,
                                                                   int64_t words)
 {
@@ -23,7 +21,7 @@ __global__ __launch_bounds__(bd_sep_threads) void compare_columns(struct bd_sep_
     }
     const uint32_t sum = __reduce_add_sync(0xffffffffu, count);
     if (threadIdx.x % 32 == 0 && sum)
-        atomicAdd(&numbers->changed, (int)sum);
+        atomicAdd(changed, (int)sum);
 }
 
 /* B := B / its norm, or the constant picture where B is black and has no direction. Past row m it
@@ -79,17 +77,17 @@ enum bd_status bd_cuda_sep_compare(void *arg, int slot, int other, int reach, in
     cudaStream_t stream = s->cuda->stream;
     const int64_t words = s->pitch / 4;
     auto *kernel = s->shape.channels == 1 ? compare_columns<1> : compare_columns<3>;
-    int changed = 0;
+    int changed = 0, *const d_changed = &s->numbers->changed[s->turn];
     *count = 0;
     kernel<<<bd_sep_blocks(words, bd_sep_threads), bd_sep_threads, 0, stream>>>(
-        s->numbers, bd_sep_column(s, slot), bd_sep_column(s, other), (uint32_t)reach, words);
+        d_changed, bd_sep_column(s, slot), bd_sep_column(s, other), (uint32_t)reach, words);
     enum bd_status status = bd_cuda_launched(what);
     if (status != BD_OK)
         return status;
-    cudaError_t error = cudaMemcpyAsync(&changed, &s->numbers->changed, sizeof changed,
-                                        cudaMemcpyDeviceToHost, stream);
+    cudaError_t error =
+        cudaMemcpyAsync(&changed, d_changed, sizeof changed, cudaMemcpyDeviceToHost, stream);
     if (error == cudaSuccess) /* the next frame counts from 0 */
-        error = cudaMemsetAsync(&s->numbers->changed, 0, sizeof changed, stream);
+        error = cudaMemsetAsync(d_changed, 0, sizeof changed, stream);
     if (error == cudaSuccess)
         error = cudaStreamSynchronize(stream);
     *count = changed;

@@ -309,10 +309,10 @@ enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
     scene.background = set->background;
     scene.difference = set->difference;
     scene.shadow = shadow;
-    scene.raw = s->raw;
+    scene.raw = bd_sep_turn_of(s)->raw;
     scene.visit = learn || moving->recalled < 0 ? moving->visit
                                                 : moving->visits + moving->recalled * s->pitch;
-    scene.w = s->w;
+    scene.w = s->numbers->w;
     scene.pixels = s->pixels;
     struct search search = {};
     search.lists[0] = moving->list;
@@ -390,6 +390,7 @@ enum bd_status bd_sep_make_map(struct bd_cuda_separator *s)
     cudaStream_t stream = s->cuda->stream;
     if (!moving->stale || moving->recalled >= 0)
         return BD_OK;
+    s->behind = 1;
     enum bd_status status = bd_cuda_check(
         cudaMemsetAsync(moving->any, 0, 2 * sizeof *moving->any, stream), "clearing two flags");
     if (status != BD_OK)

@@ -33,13 +33,21 @@ static void destroy_set(struct bd_sep_set *set)
     drop_event(set->downloaded);
 }
 
+static void destroy_turn(struct bd_sep_turn *turn)
+{
+    bd_cuda_free(turn->noise);
+    bd_cuda_free(turn->raw);
+    bd_cuda_free(turn->shadow);
+    drop_event(turn->cleaned);
+}
+
 static void sep_destroy(void *arg)
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     if (!s)
         return;
     cudaStreamSynchronize(s->cuda->stream);
-    cudaStream_t const streams[] = { s->upload, s->fit, s->download, s->side };
+    cudaStream_t const streams[] = { s->upload, s->find, s->download, s->side };
     for (cudaStream_t stream : streams)
         if (stream)
             cudaStreamSynchronize(stream);
@@ -53,6 +61,8 @@ static void sep_destroy(void *arg)
     }
     for (int i = 0; i < bd_sep_depth; i++)
         destroy_set(&s->sets[i]);
+    for (struct bd_sep_turn &turn : s->turns)
+        destroy_turn(&turn);
     void *const arrays[] = { s->window,
                              s->basis,
                              s->coefficients,
@@ -64,9 +74,7 @@ static void sep_destroy(void *arg)
                              s->frame_partial,
                              s->gram,
                              s->gram_work,
-                             s->noise,
                              s->age,
-                             s->raw,
                              s->guard,
                              s->aged,
                              s->still,
@@ -74,7 +82,6 @@ static void sep_destroy(void *arg)
                              s->earlier,
                              s->picture,
                              s->lower,
-                             s->shadow,
                              s->errors,
                              s->moving.samples,
                              s->moving.visits,
@@ -92,7 +99,7 @@ static void sep_destroy(void *arg)
     bd_cuda_mask_destroy(s->mask_work);
     drop_event(s->computed);
     drop_event(s->settled);
-    drop_event(s->fitted);
+    drop_event(s->found);
     for (cudaEvent_t event : s->slid)
         drop_event(event);
     for (cudaStream_t stream : streams)
@@ -145,6 +152,16 @@ static void take_set(struct allocation *a, const struct bd_cuda_separator *s,
         a->status = make_event(&set->downloaded);
 }
 
+static void take_turn(struct allocation *a, const struct bd_cuda_separator *s,
+                      struct bd_sep_turn *turn)
+{
+    take(a, &turn->noise, s->pitch);
+    take(a, &turn->raw, s->pitch);
+    take(a, &turn->shadow, s->pitch);
+    if (a->status == BD_OK)
+        a->status = make_event(&turn->cleaned);
+}
+
 static void take_moving(struct allocation *a, struct bd_cuda_separator *s)
 {
     struct bd_sep_moving *moving = &s->moving;
@@ -187,10 +204,7 @@ static enum bd_status take_memory(struct bd_cuda_separator *s)
     take(&a, &s->gram, (int64_t)bd_cuda_cholesky_size(n));
     take(&a, &s->errors, n);
     take(&a, (uint8_t **)&s->gram_work, (int64_t)work);
-    take(&a, &s->noise, s->pitch);
     take(&a, &s->age, s->pitch);
-    take(&a, &s->raw, s->pitch);
-    take(&a, &s->shadow, s->pitch);
     take(&a, &s->guard, s->pitch);
     take(&a, &s->aged, s->pitch / 4);
     take(&a, &s->still, s->pitch);
@@ -199,6 +213,8 @@ static enum bd_status take_memory(struct bd_cuda_separator *s)
     take(&a, &s->picture, s->ld);
     take(&a, &s->lower, s->pitch);
     take_moving(&a, s);
+    for (struct bd_sep_turn &turn : s->turns)
+        take_turn(&a, s, &turn);
     for (int i = 0; i < bd_sep_buffers; i++) {
         take(&a, &s->frames[i], bd_sep_buffer_bytes(s));
         take_host(&a, &s->staging[i], bd_sep_buffer_bytes(s));
@@ -225,7 +241,7 @@ static enum bd_status take_copiers(struct bd_cuda_separator *s)
 static enum bd_status make_streams(struct bd_cuda_separator *s)
 {
     cudaError_t error = bd_cuda_make_stream(&s->side, bd_cuda_late);
-    cudaStream_t *const soon[] = { &s->upload, &s->fit, &s->download };
+    cudaStream_t *const soon[] = { &s->upload, &s->find, &s->download };
     for (cudaStream_t *stream : soon)
         if (error == cudaSuccess)
             error = bd_cuda_make_stream(stream, bd_cuda_soon);
@@ -251,7 +267,7 @@ static enum bd_status sep_create(struct bd_backend *backend,
     if (status == BD_OK)
         status = make_event(&s->settled);
     if (status == BD_OK)
-        status = make_event(&s->fitted);
+        status = make_event(&s->found);
     for (cudaEvent_t &event : s->slid)
         if (status == BD_OK)
             status = make_event(&event);
@@ -265,7 +281,6 @@ static enum bd_status sep_create(struct bd_backend *backend,
     if (status == BD_OK)
         status = bd_cuda_check(cudaStreamSynchronize(s->cuda->stream), what);
     s->f = s->frames[0];
-    s->w = s->numbers->w;
     if (status != BD_OK) {
         sep_destroy(s);
         return status;
@@ -283,8 +298,9 @@ static enum bd_status sep_reset(void *arg)
     if (status != BD_OK)
         return status;
     cudaError_t error = cudaMemsetAsync(s->numbers, 0, sizeof *s->numbers, stream);
-    if (error == cudaSuccess)
-        error = cudaMemsetAsync(s->noise, 0, pitch * sizeof *s->noise, stream);
+    for (struct bd_sep_turn &turn : s->turns)
+        if (error == cudaSuccess)
+            error = cudaMemsetAsync(turn.noise, 0, pitch * sizeof *turn.noise, stream);
     if (error == cudaSuccess)
         error = cudaMemsetAsync(s->age, 0, pitch * sizeof *s->age, stream);
     if (error == cudaSuccess)

@@ -297,7 +297,7 @@ __launch_bounds__(stable_threads) void find_two_stable(const __grid_constant__ t
  * where `first_lower` is, the stable value elsewhere. */
 template <int CHANNELS>
 __global__ __launch_bounds__(bd_sep_threads) void take_stable(
-    float *basis, float *noise, struct bd_sep_numbers *numbers,
+    float *basis, float *noise, float *other_noise, struct bd_sep_numbers *numbers,
     const __grid_constant__ two_values from, const uint8_t *lower, const uint8_t *first_lower,
     int64_t words)
 {
@@ -323,15 +323,17 @@ __global__ __launch_bounds__(bd_sep_threads) void take_stable(
         for (int e = 0; e < 4; e++)
             out[e] /= 16;
         bd_sep_store_floats(noise + 4 * p, out);
+        bd_sep_store_floats(other_noise + 4 * p, out);
     }
     add_square(numbers, square);
 }
 
-/* Both values, s->lower: where what came is the background, and s->shadow: where what was there
- * first is. */
+/* Both values, s->lower: where what came is the background, and the turn's shadow: where what was
+ * there first is. */
 static enum bd_status find_stable(struct bd_cuda_separator *s, const struct two_values *to,
                                   int count, float lambda, int choose)
 {
+    uint8_t *const first_lower = bd_sep_turn_of(s)->shadow;
     const struct bd_sep_window x = bd_sep_view(s, lambda);
     const int64_t words = s->pitch / 4;
     const unsigned blocks = bd_sep_blocks(words, stable_threads);
@@ -355,7 +357,7 @@ static enum bd_status find_stable(struct bd_cuda_separator *s, const struct two_
                                "the stable value of each pixel");
         if (status != BD_OK)
             return status;
-        return bd_cuda_check(cudaMemsetAsync(s->shadow, 0, (size_t)s->pitch, s->cuda->stream),
+        return bd_cuda_check(cudaMemsetAsync(first_lower, 0, (size_t)s->pitch, s->cuda->stream),
                              "the stable value of each pixel");
     }
     struct bd_cuda_boundary boundary = { to->value[0],
@@ -369,7 +371,7 @@ static enum bd_status find_stable(struct bd_cuda_separator *s, const struct two_
     status = bd_cuda_boundary_find(s->mask_work, s->lower, &boundary);
     boundary.outside = to->value[1];
     boundary.inside = to->value[0];
-    return status == BD_OK ? bd_cuda_boundary_find(s->mask_work, s->shadow, &boundary) : status;
+    return status == BD_OK ? bd_cuda_boundary_find(s->mask_work, first_lower, &boundary) : status;
 }
 
 /* The two values lie in the pictures of the set in hand, which the next detection overwrites. */
@@ -388,14 +390,15 @@ enum bd_status bd_cuda_sep_stable(void *arg, const int *order, int count, float 
     const struct bd_sep_set *set = &s->sets[s->set];
     const struct two_values two = { { set->background, s->picture },
                                     { set->difference, set->mask },
-                                    s->raw };
+                                    bd_sep_turn_of(s)->raw };
     status = find_stable(s, &two, count, lambda, choose);
     if (status != BD_OK)
         return status;
     const int64_t words = s->pitch / 4;
     auto *kernel = s->shape.channels == 1 ? take_stable<1> : take_stable<3>;
     kernel<<<bd_sep_blocks(words, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
-        s->basis, s->noise, s->numbers, two, s->lower, s->shadow, words);
+        s->basis, s->turns[0].noise, s->turns[1].noise, s->numbers, two, s->lower,
+        bd_sep_turn_of(s)->shadow, words);
     status = bd_cuda_launched("the stable value of each pixel");
     return status == BD_OK ? bd_sep_start_basis(s, count, lambda) : status;
 }

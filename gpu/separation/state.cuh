@@ -19,6 +19,7 @@ enum {
     /* Of the frame in hand: later ones are uploaded meanwhile. As many as sets: the two then keep
      * in step, and half as many graphs are captured as with two buffers. */
     bd_sep_buffers = bd_sep_depth,
+    bd_sep_turns = 2, /* struct bd_sep_turn */
     bd_sep_threads = 256,
     bd_sep_project_words = 4, /* of four elements: a thread's share of a frame in a fit */
     bd_sep_parts = 2048,      /* thread blocks of a sweep over the window, at most */
@@ -34,14 +35,13 @@ enum {
 /* Numbers in the GPU's memory, which the host does not read. */
 struct bd_sep_numbers {
     float w[bd_max_rank]; /* of the frame in hand or the next one, 0 from `rank` on */
-    float fits[bd_sep_depth][bd_max_rank]; /* w of the frames of graphs, by set */
-    int rank;                              /* columns of B in use; 0 before the first background */
-    int new_rank;                          /* of the basis that is being learned */
-    int foreground;                        /* pixels of the mask of the frame in hand */
-    int ghost_pixels; /* pixels that became background since the frame before */
-    int voted;        /* not 0: some pixels have votes enough to become background */
-    int changed;      /* pixels over the threshold so far; 0 before the next frame */
-    unsigned ticket;  /* of the thread blocks that have left their partial sums */
+    int rank;             /* columns of B in use; 0 before the first background */
+    int new_rank;         /* of the basis that is being learned */
+    int ghost_pixels;     /* pixels that became background since the frame before */
+    int voted;            /* not 0: some pixels have votes enough to become background */
+    /* By turn: pixels of the mask; pixels over the threshold so far, 0 before the turn. */
+    int foreground[bd_sep_turns], changed[bd_sep_turns];
+    unsigned ticket; /* of the thread blocks that have left their partial sums */
     /* Of a fit (project.cu): thread blocks that have left their sums, and above them,
      * from bit 32 on, how many elements differ by more than 2 lambda. */
     unsigned long long arrived;
@@ -108,9 +108,9 @@ struct bd_sep_step {
     float lambda;
 };
 
-/* A step: the fit of w and the rest of it; all of it in the rest where frames of other separators
- * travel with it. */
-enum { bd_sep_graph_fit, bd_sep_graph_rest, bd_sep_graph_parts };
+/* A step in two parts: what is foreground, and the mask that is made of it; all of it in the second
+ * where frames of other separators travel with it. */
+enum { bd_sep_graph_find, bd_sep_graph_clean, bd_sep_graph_parts };
 
 struct bd_sep_graph {
     cudaGraphExec_t exec[bd_sep_graph_parts]; /* NULL: none yet */
@@ -125,6 +125,15 @@ struct bd_sep_copying {
     int height, rows;
 };
 
+/* What is found of one frame while the mask of the frame before is made. Two of these take turns.
+ */
+struct bd_sep_turn {
+    float *noise;        /* pitch: noise levels before the frame that was learned last */
+    uint8_t *raw;        /* pitch: enum bd_cuda_mask_flag, before the clean-up */
+    uint8_t *shadow;     /* pitch: 0 or 1, shadows and contact shadows of raw */
+    cudaEvent_t cleaned; /* nothing reads them any more */
+};
+
 /* R's share of a slide: the products that the window and B are read for, and all of it. */
 enum bd_sep_share { bd_sep_share_products, bd_sep_share_all, bd_sep_shares };
 
@@ -133,8 +142,9 @@ struct bd_cuda_separator {
     struct bd_separation_shape shape;
     int64_t pixels, m; /* width x height, and times channels */
     int64_t pitch, ld; /* the same, padded: bytes or floats from one column to the next */
-    cudaStream_t upload, fit, download; /* beside the separator's stream; fit: of w */
-    cudaEvent_t computed;               /* the results of the frame that was finished last */
+    /* Beside the separator's stream; find: the first part of a step. */
+    cudaStream_t upload, find, download;
+    cudaEvent_t computed; /* the results of the frame that was finished last */
 
     struct bd_pool *copiers;              /* NULL: the caller copies alone */
     uint8_t *frames[bd_sep_buffers];      /* m each, padded with zeros to ld, and the rates */
@@ -151,15 +161,17 @@ struct bd_cuda_separator {
     const uint8_t *f;              /* the frame in hand: a buffer or a column of W */
 
     struct bd_sep_set sets[bd_sep_depth];
-    int set;        /* of the frame in hand */
-    int oldest;     /* finished and not collected */
-    int finished;   /* the set in hand is on its way down */
-    int projected;  /* l has to be formed from B and w; else it has been given */
-    const float *w; /* of the frame in hand */
-    /* Since the last step, what reads w, or changes w or B, was enqueued on the stream: the next
-     * fit waits for it. */
+    int set;       /* of the frame in hand */
+    int oldest;    /* finished and not collected */
+    int finished;  /* the set in hand is on its way down */
+    int projected; /* l has to be formed from B and w; else it has been given */
+    struct bd_sep_turn turns[bd_sep_turns];
+    int turn; /* of the frame in hand, until it has been learned: the other one has noise levels
+                 with the frame learned last */
+    /* Since the last step, what has to do with anything but its mask was enqueued on the stream:
+     * the next frame's first part waits for it. */
     int behind;
-    cudaEvent_t settled, fitted; /* that has been done; w of the last fit is there */
+    cudaEvent_t settled, found; /* that has been done; the last first part has */
     /* R's share of a slide takes longer than a frame, and runs on a stream of its own. `ahead`: the
      * separator's stream while the two are exchanged, or NULL. sliding: not all of it has been
      * waited for; slid: so much of it is done. */
@@ -168,8 +180,8 @@ struct bd_cuda_separator {
     cudaEvent_t slid[bd_sep_shares];
 
     struct bd_sep_step step; /* of the last frame that was separated in one call */
-    /* By buffer and set in hand: without the transfers, and with them (`together`). */
-    struct bd_sep_graph graphs[2][bd_sep_buffers][bd_sep_depth];
+    /* Without the transfers, and with them (`together`); by buffer, set and turn in hand. */
+    struct bd_sep_graph graphs[2][bd_sep_buffers][bd_sep_depth][bd_sep_turns];
 
     uint8_t *window;     /* W: ld x n */
     float *basis;        /* B: ld x rank */
@@ -186,11 +198,9 @@ struct bd_cuda_separator {
     double *errors;        /* n: E^T b of the columns in order, E = clip(W - L, +-errors_lambda) */
     float errors_lambda;   /* 0: the window, its order or B has changed since */
 
-    float *noise, *age; /* pitch */
-    uint8_t *raw;       /* pitch: enum bd_cuda_mask_flag, before the clean-up */
-    uint8_t *shadow;    /* pitch: 0 or 1, shadows and contact shadows of raw */
-    uint8_t *guard;     /* pitch: 0 or 1 */
-    uint8_t *aged;      /* pitch / 4: 0 where the ages of four pixels are 0 */
+    float *age;     /* pitch */
+    uint8_t *guard; /* pitch: 0 or 1 */
+    uint8_t *aged;  /* pitch / 4: 0 where the ages of four pixels are 0 */
     struct bd_cuda_mask *mask_work;
 
     uint8_t *still;     /* pitch: looks for which the pixel has been as it was in `earlier` */
@@ -215,6 +225,11 @@ struct bd_sep_window {
 static inline struct bd_sep_window bd_sep_view(const struct bd_cuda_separator *s, float lambda)
 {
     return { s->window, s->basis, s->coefficients, s->order, s->m, s->ld, s->shape.rank, lambda };
+}
+
+static inline struct bd_sep_turn *bd_sep_turn_of(struct bd_cuda_separator *s)
+{
+    return &s->turns[s->turn];
 }
 
 /* The rates, behind the bytes of a frame. */
@@ -275,21 +290,25 @@ enum bd_status bd_sep_download_here(struct bd_cuda_separator *s);
 /* As bd_cuda_sep_finish, for a frame whose graph has the transfers. transfer.cu */
 enum bd_status bd_sep_finish_together(struct bd_cuda_separator *s);
 
-/* bd_cuda_sep_detect on the set in hand. Unless `rates` (in the GPU's memory) is NULL, they replace
- * those of `params`. frame.cu */
-enum bd_status bd_sep_detect_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
-                                int learn, const struct bd_sep_rates *rates);
+/* bd_cuda_sep_detect on the set and the turn in hand, in two parts: what is foreground, with its
+ * components in pieces; then the mask, and what is learned. Unless `rates` (in the GPU's memory) is
+ * NULL, they replace those of `params`. frame.cu */
+enum bd_status bd_sep_find_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
+                              int learn, const struct bd_sep_rates *rates);
+enum bd_status bd_sep_clean_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
+                               int learn, const struct bd_sep_rates *rates);
 
-/* What is done before detect_at, and not captured. frame.cu */
+/* What is done before and after these two, which ended with `status`, and not captured. frame.cu */
 enum bd_status bd_sep_before_detect(struct bd_cuda_separator *s,
                                     const struct bd_detect_params *params, int learn);
+void bd_sep_after_detect(struct bd_cuda_separator *s, enum bd_status status, int learn);
 
 /* step.cu */
 void bd_sep_drop_graphs(struct bd_cuda_separator *s);
 
-/* What is enqueued from here on comes after so much of R's share of a slide, and the next fit after
- * it. To be called before what reads R or w (all of it), or changes w, B or the window (products),
- * is enqueued. step.cu */
+/* What is enqueued from here on comes after so much of R's share of a slide, and the next frame
+ * after it. To be called before what reads R or w (all of it), or changes w, B or the window
+ * (products), is enqueued. step.cu */
 enum bd_status bd_sep_settle(struct bd_cuda_separator *s, enum bd_sep_share share);
 
 /* s->order := `order`, for the kernels that are enqueued from here on. window.cu */

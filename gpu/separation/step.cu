@@ -1,9 +1,11 @@
 /* The live separator on the GPU: the kernels of an ordinary frame's step as two CUDA graphs. Two
- * launches replace seventeen, or eighteen with colour. The first graph fits the coefficients, on
- * a stream of its own: mostly while the mask of the frame before is cleaned on the other one.
- * With other separators, which keep the GPU busy meanwhile, all of a step is one graph. Rare steps
- * (the window fills or slides, a seek, other parameters) are enqueued kernel by kernel: that is the
- * plain version, bit for bit the same. */
+ * launches replace seventeen, or eighteen with colour. The first graph fits the coefficients and
+ * finds what is foreground, on a stream of its own: mostly while the second one makes the mask of
+ * the frame before. What it writes for the second one is there twice (struct bd_sep_turn), and it
+ * reads nothing that the second one writes: noise levels learned from the frame before do not
+ * count yet. With other separators, which keep the GPU busy meanwhile, all of a step is one graph.
+ * Rare steps (the window fills or slides, a seek, other parameters) are enqueued kernel by kernel:
+ * that is the plain version, bit for bit the same. */
 #include <string.h>
 
 #include "gpu/separation/state.cuh"
@@ -22,8 +24,9 @@ void bd_sep_drop_graphs(struct bd_cuda_separator *s)
     for (int together = 0; together < 2; together++)
         for (int b = 0; b < bd_sep_buffers; b++)
             for (int i = 0; i < bd_sep_depth; i++)
-                for (int part = 0; part < bd_sep_graph_parts; part++)
-                    drop(&s->graphs[together][b][i].exec[part]);
+                for (int turn = 0; turn < bd_sep_turns; turn++)
+                    for (int part = 0; part < bd_sep_graph_parts; part++)
+                        drop(&s->graphs[together][b][i][turn].exec[part]);
 }
 
 enum bd_status bd_sep_settle(struct bd_cuda_separator *s, enum bd_sep_share share)
@@ -59,29 +62,26 @@ enum bd_status bd_cuda_sep_beside(void *arg, int begin)
     return bd_cuda_check(error, "a slide beside frames");
 }
 
-/* The coefficients of the frame in hand, to where the kernels after them look. */
-static enum bd_status fit(struct bd_cuda_separator *s, const struct bd_sep_step *step)
+static enum bd_status find(struct bd_cuda_separator *s, const struct bd_sep_step *step)
 {
     enum bd_status status = bd_cuda_sep_project(s, step->rounds, step->lambda);
-    if (status != BD_OK || s->w == s->numbers->w)
-        return status;
-    return bd_cuda_check(cudaMemcpyAsync((void *)s->w, s->numbers->w, sizeof s->numbers->w,
-                                         cudaMemcpyDeviceToDevice, s->cuda->stream),
-                         what);
+    return status == BD_OK ? bd_sep_find_at(s, &step->params, step->learn,
+                                            bd_sep_rates_of(s, s->frames[s->buffer]))
+                           : status;
 }
 
 /* The work of a graph: from the buffer of the frame in hand to the set in hand, with the rates
  * that were uploaded with the frame. With other separators: the transfers too. */
 static enum bd_status enqueue(struct bd_cuda_separator *s, const struct bd_sep_step *step, int part)
 {
-    if (part == bd_sep_graph_fit)
-        return fit(s, step);
+    if (part == bd_sep_graph_find)
+        return find(s, step);
     enum bd_status status = s->together ? bd_sep_upload_here(s) : BD_OK;
     if (status == BD_OK && s->together)
-        status = fit(s, step);
+        status = find(s, step);
     if (status == BD_OK)
-        status = bd_sep_detect_at(s, &step->params, step->learn,
-                                  bd_sep_rates_of(s, s->frames[s->buffer]));
+        status = bd_sep_clean_at(s, &step->params, step->learn,
+                                 bd_sep_rates_of(s, s->frames[s->buffer]));
     return status == BD_OK && s->together ? bd_sep_download_here(s) : status;
 }
 
@@ -114,30 +114,43 @@ static enum bd_status capture(struct bd_cuda_separator *s, const struct bd_sep_s
                               struct bd_sep_graph *to)
 {
     enum bd_status status = BD_OK;
-    drop(&to->exec[bd_sep_graph_rest]);
+    drop(&to->exec[bd_sep_graph_clean]);
     if (!s->together)
-        status = capture_part(s, step, to, bd_sep_graph_fit);
+        status = capture_part(s, step, to, bd_sep_graph_find);
     if (status == BD_OK)
-        status = capture_part(s, step, to, bd_sep_graph_rest);
+        status = capture_part(s, step, to, bd_sep_graph_clean);
     to->step = *step;
     return status;
 }
 
-/* Launches the fit. Of what was enqueued before it waits for the upload, and for the rest only
- * where that has to do with w or B. What follows waits for the fit. */
-static enum bd_status launch_fit(struct bd_cuda_separator *s, const struct bd_sep_graph *graph)
+/* Launches the first part. Of what was enqueued before it waits for the upload, for what it writes
+ * to, and for the rest only where that is `behind`. What follows waits for it. */
+static enum bd_status launch_find(struct bd_cuda_separator *s, const struct bd_sep_graph *graph)
 {
-    cudaError_t error = cudaStreamWaitEvent(s->fit, s->uploaded[s->buffer], 0);
+    cudaEvent_t const free[] = { s->uploaded[s->buffer], s->sets[s->set].downloaded,
+                                 bd_sep_turn_of(s)->cleaned };
+    cudaError_t error = cudaSuccess;
+    for (cudaEvent_t event : free)
+        if (error == cudaSuccess)
+            error = cudaStreamWaitEvent(s->find, event, 0);
     if (s->behind && error == cudaSuccess)
         error = cudaEventRecord(s->settled, s->cuda->stream);
     if (s->behind && error == cudaSuccess)
-        error = cudaStreamWaitEvent(s->fit, s->settled, 0);
+        error = cudaStreamWaitEvent(s->find, s->settled, 0);
     if (error == cudaSuccess)
-        error = cudaGraphLaunch(graph->exec[bd_sep_graph_fit], s->fit);
+        error = cudaGraphLaunch(graph->exec[bd_sep_graph_find], s->find);
     if (error == cudaSuccess)
-        error = cudaEventRecord(s->fitted, s->fit);
+        error = cudaEventRecord(s->found, s->find);
     if (error == cudaSuccess)
-        error = cudaStreamWaitEvent(s->cuda->stream, s->fitted, 0);
+        error = cudaStreamWaitEvent(s->cuda->stream, s->found, 0);
+    return bd_cuda_check(error, what);
+}
+
+static enum bd_status launch_clean(struct bd_cuda_separator *s, const struct bd_sep_graph *graph)
+{
+    cudaError_t error = cudaGraphLaunch(graph->exec[bd_sep_graph_clean], s->cuda->stream);
+    if (error == cudaSuccess && !s->together)
+        error = cudaEventRecord(bd_sep_turn_of(s)->cleaned, s->cuda->stream);
     return bd_cuda_check(error, what);
 }
 
@@ -155,19 +168,18 @@ static enum bd_status launch(struct bd_cuda_separator *s, const struct bd_detect
         status = bd_sep_send(s);
     s->unreleased |= s->together;
     s->pending = 0;
-    s->w = s->together ? s->numbers->w : s->numbers->fits[s->set];
-    struct bd_sep_graph *graph = &s->graphs[s->together][s->buffer][s->set];
+    struct bd_sep_graph *graph = &s->graphs[s->together][s->buffer][s->set][s->turn];
     if (status == BD_OK)
         status = bd_sep_before_detect(s, params, s->step.learn);
-    if (status == BD_OK && !(graph->exec[bd_sep_graph_rest] && alike(&graph->step, &s->step)))
+    if (status == BD_OK && !(graph->exec[bd_sep_graph_clean] && alike(&graph->step, &s->step)))
         status = capture(s, &s->step, graph);
     if (status == BD_OK && !s->together)
-        status = launch_fit(s, graph);
+        status = launch_find(s, graph);
     if (status == BD_OK)
-        status =
-            bd_cuda_check(cudaGraphLaunch(graph->exec[bd_sep_graph_rest], s->cuda->stream), what);
+        status = launch_clean(s, graph);
     s->projected = 1;
     s->behind = s->together || status != BD_OK;
+    bd_sep_after_detect(s, status, s->step.learn);
     if (status != BD_OK)
         return status;
     return s->together ? bd_sep_finish_together(s) : bd_cuda_sep_finish(s);

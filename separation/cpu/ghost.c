@@ -71,7 +71,7 @@ static void take_pixel(struct bd_cpu_separator *state, const int *order, int cou
         for (int k = 1; k < state->rank; k++)
             state->basis[k * state->ld + i] = 0;
     }
-    state->noise[p] = params->noise;
+    state->noise[p] = state->known_noise[p] = params->noise;
     state->age[p] = 0;
     state->still[p] = state->votes[p] = 0;
     state->ghost_pixels++;

@@ -115,6 +115,7 @@ static void choose_chunk(void *arg, int64_t chunk, int thread)
     for (int64_t p = from; p < from + count; p++) {
         const bool take = state->lower[p] || (came[p] && !lower[p]);
         state->noise[p] = (float)(take ? state->mask[p] : state->raw[p]) / 16;
+        state->known_noise[p] = state->noise[p];
         if (take)
             memcpy(state->background + (size_t)p * channels, state->picture + (size_t)p * channels,
                    channels);

@@ -13,15 +13,15 @@ static void sep_destroy(void *arg)
     struct bd_cpu_separator *state = arg;
     if (!state)
         return;
-    void *const arrays[] = { state->frame,       state->background, state->window,
-                             state->basis,       state->next_basis, state->coefficients,
-                             state->g,           state->partial,    state->tiles,
-                             state->counts,      state->difference, state->noise,
-                             state->age,         state->raw,        state->guard,
-                             state->mask,        state->picture,    state->shadow,
-                             state->shadow_mask, state->scratch,    state->still,
-                             state->votes,       state->earlier,    state->lower,
-                             state->products,    state->image,      state->lasting };
+    void *const arrays[] = {
+        state->frame,       state->background,   state->window,     state->basis,
+        state->next_basis,  state->coefficients, state->g,          state->partial,
+        state->tiles,       state->counts,       state->difference, state->noise,
+        state->known_noise, state->age,          state->raw,        state->guard,
+        state->mask,        state->picture,      state->shadow,     state->shadow_mask,
+        state->scratch,     state->still,        state->votes,      state->earlier,
+        state->lower,       state->products,     state->image,      state->lasting
+    };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     bd_tsqr_destroy(&state->tsqr);
@@ -61,6 +61,7 @@ static enum bd_status take_arrays(struct bd_cpu_separator *state)
     state->counts = take((size_t)bd_sep_pixel_chunks(state) * sizeof *state->counts, &missing);
     state->difference = take(pixels, &missing);
     state->noise = take(pixels * sizeof(float), &missing);
+    state->known_noise = take(pixels * sizeof(float), &missing);
     state->age = take(pixels * sizeof(float), &missing);
     state->raw = take(pixels, &missing);
     state->lasting = take(pixels, &missing);
@@ -123,6 +124,7 @@ static enum bd_status sep_reset(void *arg)
     state->rank = 0;
     memset(state->w, 0, sizeof state->w);
     memset(state->noise, 0, pixels * sizeof *state->noise);
+    memset(state->known_noise, 0, pixels * sizeof *state->known_noise);
     memset(state->age, 0, pixels * sizeof *state->age);
     memset(state->lasting, bd_mask_lasting, pixels);
     memset(state->guard, 0, pixels);
@@ -201,7 +203,7 @@ static void compare_chunk(void *arg, int64_t chunk, int thread)
     int channels = state->shape.channels;
     int64_t p, count = bd_sep_pixel_range(state, chunk, &p), i = p * channels;
     state->counts[chunk] = state->exact->compare(
-        count, channels, now->f + i, now->l + i, state->noise + p, &now->limits,
+        count, channels, now->f + i, now->l + i, state->known_noise + p, &now->limits,
         state->difference + p, state->raw + p, plain_background(state) + p);
 }
 
@@ -257,7 +259,8 @@ static void occupy_chunk(void *arg, int64_t chunk, int thread)
         occupied[p] = raw[p] | shadow[p];
 }
 
-/* Noise levels of the pixels outside the guard, ages of those that are occupied, and the mask. */
+/* Noise levels of the pixels outside the guard, to known_noise; ages of those that are occupied,
+ * and the mask. */
 static void learn_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
@@ -270,6 +273,7 @@ static void learn_chunk(void *arg, int64_t chunk, int thread)
     int64_t p, count = bd_sep_pixel_range(state, chunk, &p);
     state->counts[chunk] = state->exact->learn(count, &learning, state->difference + p,
                                                state->scratch + p, state->raw + p, state->noise + p,
+                                               loop->learn ? state->known_noise + p : NULL,
                                                state->age + p, state->guard + p, state->mask + p);
 }
 
@@ -341,6 +345,11 @@ static enum bd_status sep_detect(void *arg, const struct bd_detect_params *param
     bd_pool_run(state->pool, occupy_chunk, &loop, items);
     bd_mask_dilate(state->mask_work, state->guard, state->scratch, params->guard);
     state->foreground = bd_sep_run_and_count(state, learn_chunk, &loop, items);
+    if (learn) {
+        float *const learned = state->known_noise;
+        state->known_noise = state->noise;
+        state->noise = learned;
+    }
     if (state->shadow_mask)
         show_shadows(state, params);
     return BD_OK;

@@ -45,6 +45,7 @@ struct bd_cpu_separator {
 
     uint8_t *difference;  /* |f - l|, maximum over channels: pixels */
     float *noise;         /* mean difference of the pixel while background, grey levels */
+    float *known_noise;   /* the same before the frame that was learned last: of the next limits */
     float *age;           /* seconds for which the pixel has been foreground */
     uint8_t *raw;         /* 0 or 1, before and during the clean-up */
     uint8_t *shadow;      /* 0 or 1: foreground before the clean-up, but shadow */

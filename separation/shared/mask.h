@@ -3,8 +3,9 @@
  * same noise levels; float arithmetic is rounded operation by operation (no fused multiply-adds).
  *
  * 1. d is the maximum over channels of |f - l|. The limit of a pixel is gain times its noise level,
- *    within least .. most grey levels. A pixel is foreground if d > limit, and plain background if
- *    d <= plain limit.
+ *    within least .. most grey levels. What was learned from the frame before does not count yet:
+ *    so a GPU may compare a frame while the mask of the one before is made. A pixel is foreground
+ *    if d > limit, and plain background if d <= plain limit.
  * 2. Shadows (shadow.h) are taken out, and what moves in place (recurrence.h).
  * 3. Median filter: set where more than half of the side x side neighbours are set; beyond the
  *    picture's border the nearest pixel inside counts.

@@ -145,7 +145,7 @@ static void test_graph(void **state)
                                                     .foreground = p.d_foreground,
                                                     .raw = p.d_raw,
                                                     .shadow = p.d_shadow };
-    assert_int_equal(bd_cuda_mask_clean(p.gpu, &in_place, &params), BD_OK);
+    assert_int_equal(clean_pictures(&p, &in_place, &params), BD_OK);
     assert_int_equal(cudaStreamEndCapture(p.cuda->stream, &graph), cudaSuccess);
     assert_int_equal(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
     for (int shapes = 20; shapes < 24; shapes++) {

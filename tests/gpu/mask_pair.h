@@ -248,10 +248,20 @@ static struct bd_cuda_mask_pictures gpu_pictures(const struct pair *p,
     };
 }
 
+/* Both parts; one call takes one turn, the next the other. */
+static enum bd_status clean_pictures(struct pair *p, const struct bd_cuda_mask_pictures *all,
+                                     const struct bd_detect_params *params)
+{
+    static int turn;
+    turn = (turn + 1) % bd_cuda_mask_turns;
+    const enum bd_status status = bd_cuda_mask_filter(p->gpu, turn, all, params);
+    return status == BD_OK ? bd_cuda_mask_clean(p->gpu, turn, all, params) : status;
+}
+
 static enum bd_status clean_on_gpu(struct pair *p, const struct bd_detect_params *params)
 {
     const struct bd_cuda_mask_pictures all = gpu_pictures(p, params);
-    return bd_cuda_mask_clean(p->gpu, &all, params);
+    return clean_pictures(p, &all, params);
 }
 
 static void check(struct pair *p, const char *name, const struct bd_detect_params *params)

@@ -130,7 +130,7 @@ static void test_frame_number_of_a_graph(void **state)
     all.mirrors.loaded = d_look;
     assert_int_equal(cudaStreamBeginCapture(p.cuda->stream, cudaStreamCaptureModeThreadLocal),
                      cudaSuccess);
-    assert_int_equal(bd_cuda_mask_clean(p.gpu, &all, &params), BD_OK);
+    assert_int_equal(clean_pictures(&p, &all, &params), BD_OK);
     assert_int_equal(cudaStreamEndCapture(p.cuda->stream, &graph), cudaSuccess);
     assert_int_equal(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
     for (p.look = 0; p.look < 20; p.look++) {

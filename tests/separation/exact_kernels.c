@@ -119,17 +119,17 @@ static void check_learn(const struct bd_exact_kernels *kernels, int count,
     memset(mask, untouched, sizeof mask);
     memcpy(kept, was, (size_t)count);
     for (int i = 0; i < most + guard; i++) {
-        noise[i] = i < count ? noise_was[i] : -7;
+        noise[i] = -7;
         age[i] = i < count ? age_was[i] : -7;
     }
-    int64_t returned =
-        kernels->learn(count, learning, difference, occupied, raw, noise, age, kept, mask);
+    int64_t returned = kernels->learn(count, learning, difference, occupied, raw, noise_was,
+                                      learning->rate > 0 ? noise : NULL, age, kept, mask);
     for (int i = 0; i < count; i++) {
         /* Rounded after each step: no fused multiply-adds. */
         volatile float step = (float)difference[i] - noise_was[i];
         step = step * (was[i] ? 0 : learning->rate);
         volatile float older = age_was[i] + (occupied[i] ? 1 : -4) * learning->seconds;
-        assert_true(noise[i] == noise_was[i] + step);
+        assert_true(noise[i] == (learning->rate > 0 ? noise_was[i] + step : -7));
         assert_true(age[i] == (older > 0 ? older : 0));
         assert_int_equal(kept[i], was[i] && age[i] < learning->memory);
         assert_int_equal(mask[i], 255 * raw[i]);

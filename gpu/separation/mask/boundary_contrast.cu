@@ -170,21 +170,22 @@ enum bd_status bd_cuda_boundary_find(struct bd_cuda_mask *work, uint8_t *lower,
     struct mask_size size = work->size;
     cudaStream_t stream = work->cuda->stream;
     enum bd_status status = bd_cuda_mask_components(work, boundary->region, boundary->median);
+    const struct mask_turn *found = &work->turns[0];
     if (status != BD_OK)
         return status;
-    clear_sums<<<size.across * size.down, boundary_threads, 0, stream>>>(work->sums, work->set);
+    clear_sums<<<size.across * size.down, boundary_threads, 0, stream>>>(work->sums, found->set);
     status = bd_cuda_launched("clearing the sums of boundary contrast");
     if (status != BD_OK)
         return status;
     /* Less than 2^31 / tile_nodes tiles: neither does this overflow. */
     int blocks = (size.pitch * size.height + boundary_threads - 1) / boundary_threads;
     auto *kernel = boundary->channels == 1 ? add_contrast<1> : add_contrast<3>;
-    kernel<<<blocks, boundary_threads, 0, stream>>>(size, work->sums, work->set, work->median,
+    kernel<<<blocks, boundary_threads, 0, stream>>>(size, work->sums, found->set, found->median,
                                                     *boundary);
     status = bd_cuda_launched("summing boundary contrast");
     if (status != BD_OK)
         return status;
     choose_lower<<<blocks, boundary_threads, 0, stream>>>(
-        size, lower, work->sums, work->set, work->median, boundary->least, is_wide(size, lower));
+        size, lower, work->sums, found->set, found->median, boundary->least, is_wide(size, lower));
     return bd_cuda_launched("comparing boundary contrast");
 }

@@ -3,6 +3,7 @@
 #define BD_GPU_SEPARATION_MASK_JOIN_CUH
 
 #include "gpu/separation/mask/component.cuh"
+#include "gpu/separation/mask/lasting.cuh"
 
 /* Threads 0 .. (down - 1) x pitch x edge_parts - 1: a few bits of a word below a tile's upper edge,
  * with the row above it. Threads wait for memory most of the time: many threads with little work
@@ -94,14 +95,19 @@ static __global__ void __launch_bounds__(join_threads)
 }
 
 /* Links each component of a tile straight to its root, to which its area is added, and which takes
- * the larger of what the two have lasted (one a node; NULL: not wanted); not to forest_large. A
- * block a tile. */
+ * the larger of what the two have lasted (unless lasting.lasted is NULL: then bits are not read);
+ * not to forest_large. A block a tile. */
 static __global__ void __launch_bounds__(tile_threads)
-    sum_areas(struct mask_forest forest, int *lasted)
+    sum_areas(struct mask_size size, const uint32_t *bits, struct mask_forest forest,
+              struct mask_lasting lasting)
 {
+    __shared__ int frames[tile_nodes / 2];
     bd_cuda_await();
     bd_cuda_let_follow();
-    int count = forest.count[blockIdx.x], first = blockIdx.x * tile_nodes;
+    int tile = blockIdx.y * size.across + blockIdx.x;
+    int count = forest.count[tile], first = tile * tile_nodes;
+    if (lasting.lasted)
+        find_lasted(frames, size, bits, lasting, forest, tile);
     for (int k = threadIdx.x; k - threadIdx.x % 32 < count; k += tile_threads) {
         int root = forest_large;
         uint32_t area = 0;
@@ -114,12 +120,12 @@ static __global__ void __launch_bounds__(tile_threads)
                 root = next;
                 parent[a] = root;
             }
+            if (root >= 0 && lasting.lasted && frames[k])
+                atomicMax(&lasting.lasted[root], frames[k]);
             if (root == a)
                 root = forest_large; /* its area is there */
             else
                 area = forest.area[a];
-            if (root >= 0 && lasted && lasted[a])
-                atomicMax(&lasted[root], lasted[a]);
         }
         /* One addition for the threads of a warp that share a root. */
         uint32_t sharing = __match_any_sync(~0u, root);

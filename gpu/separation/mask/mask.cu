@@ -13,6 +13,7 @@
 #include "gpu/separation/mask/contact_shadow.cuh"
 #include "gpu/separation/mask/finish.cuh"
 #include "gpu/separation/mask/join.cuh"
+#include "gpu/separation/mask/lasting.cuh"
 #include "gpu/separation/mask/median.cuh"
 #include "gpu/separation/mask/work.cuh"
 
@@ -22,41 +23,14 @@ union tile_shared {
     struct tile_memory tile;
 };
 
-struct remove_shared {
-    struct tile_memory tile;
-    /* A bit a component of the tile: it is removed; it has lasted for 1, 2, ... frames before. */
-    uint32_t chosen[tile_nodes / 32], lasted[bd_mask_lasting - 1][tile_nodes / 32];
-};
-
-/* lasting.lasted of the components of a tile, word i of row y of which is w: of the frames before.
- * For whole blocks, after find_components. */
-static __device__ inline void find_lasted(struct mask_size size, struct mask_lasting lasting,
-                                          struct mask_forest forest, int tile, int y, int i,
-                                          uint32_t w)
-{
-    const int first = tile * tile_nodes, head = run_head(w);
-    for (int k = threadIdx.x; k < forest.count[tile]; k += tile_threads)
-        lasting.lasted[first + k] = 0;
-    __syncthreads(); /* the labels are there too */
-    for (uint32_t s = run_starts(w); s; s &= s - 1) {
-        const int b = __ffs(s) - 1;
-        int frames = bd_mask_lasting - 1;
-        while (frames &&
-               !(run_bits(w, b) & lasting.frames[frames - 1][(int64_t)y * size.pitch + i]))
-            frames--;
-        if (frames)
-            atomicMax(&lasting.lasted[component_of_run(size, forest, y, i, w, head, b)], frames);
-    }
-}
-
 /* median: the raw picture (bytes; without `out`) after the median filter; with components, those of
- * each tile in `forest` and, unless that is NULL, an empty object for each (contact_shadow.cuh).
- * Also how long these have lasted, unless lasting.lasted is NULL, and clears *foreground for what
- * comes last, unless it is NULL. A block a tile. */
+ * each tile in `forest` and, unless these are NULL, an empty object (contact_shadow.cuh) and 0
+ * frames that it has lasted for each. Clears *foreground for what comes last, unless it is NULL. A
+ * block a tile. */
 static __global__ void __launch_bounds__(tile_threads, 2)
     median_tiles(struct mask_size size, uint32_t *median, struct mask_forest forest,
-                 struct contact_object *objects, struct mask_lasting lasting, int *foreground,
-                 const uint8_t *raw, const uint8_t *out, int side, bool components, bool wide)
+                 struct contact_object *objects, int *lasted, int *foreground, const uint8_t *raw,
+                 const uint8_t *out, int side, bool components, bool wide)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     bd_cuda_await();
@@ -75,13 +49,13 @@ static __global__ void __launch_bounds__(tile_threads, 2)
         return;
     __syncthreads();
     find_components<1>(&m->tile, forest, tile, w, 0, UINT32_MAX);
-    if (lasting.lasted)
-        find_lasted(size, lasting, forest, tile, y, i, w);
-    if (!objects)
-        return;
     /* The count is there: find_components has a barrier after it. */
-    for (int k = threadIdx.x; k < forest.count[tile]; k += tile_threads)
-        objects[tile * (tile_nodes / 2) + k] = contact_object_empty();
+    for (int k = threadIdx.x; k < forest.count[tile]; k += tile_threads) {
+        if (objects)
+            objects[tile * (tile_nodes / 2) + k] = contact_object_empty();
+        if (lasted)
+            lasted[tile * tile_nodes + k] = 0;
+    }
 }
 
 /* out: 255 where the picture of shadows after the median filter is set and the mask is not, else 0.
@@ -100,32 +74,6 @@ static __global__ void __launch_bounds__(tile_threads)
     __syncthreads();
     uint32_t w = median_word(&m, side) & ~load_bytes(mask + at, count, wide);
     store_bytes(out + at, w, count, 255, wide);
-}
-
-/* m->chosen and, unless `wanted` is 0, m->lasted of the components of a tile: removed are those of
- * fewer than `least` pixels, and those that have not lasted for the frames that are wanted. For
- * whole blocks; ends with a barrier. */
-static __device__ inline void judge_components(struct remove_shared *m, struct mask_forest set,
-                                               struct mask_lasting lasting, int tile, int least,
-                                               int wanted)
-{
-    const int first = tile * tile_nodes, count = set.count[tile], lane = threadIdx.x % 32;
-    for (int k = threadIdx.x; k - lane < count; k += tile_threads) {
-        const int root = k < count ? set.parent[first + k] : first;
-        const uint32_t area = set.area[root];
-        const int lasted = wanted ? lasting.lasted[root] : 0;
-        const bool large = k < count && area >= (uint32_t)least;
-        const bool passes = wanted && bd_mask_passes(area, least, lasted + 1, wanted);
-        const uint32_t chosen = __ballot_sync(~0u, !large || passes);
-        if (lane == 0)
-            m->chosen[k / 32] = chosen;
-        for (int before = 0; wanted && before < bd_mask_lasting - 1; before++) {
-            const uint32_t so_many = __ballot_sync(~0u, large && lasted >= before);
-            if (lane == 0)
-                m->lasted[before][k / 32] = so_many;
-        }
-    }
-    __syncthreads();
 }
 
 /* kept: `median` without its components of fewer than `least` pixels (least <= 1: all of it) and,
@@ -210,21 +158,23 @@ static size_t place(struct bd_cuda_mask *work)
     size_t picture = (size_t)work->size.pitch * (size_t)work->size.height * sizeof(uint32_t);
     size_t nodes = tiles * tile_nodes;
     struct boundary_sums *sums = &work->sums;
-    work->median = (uint32_t *)place_array(memory, &bytes, picture);
+    for (struct mask_turn &turn : work->turns) {
+        turn.median = (uint32_t *)place_array(memory, &bytes, picture);
+        turn.set = place_forest(memory, &bytes, tiles);
+        turn.objects =
+            (struct contact_object *)place_array(memory, &bytes, nodes / 2 * sizeof *turn.objects);
+        turn.lasted = (int *)place_array(memory, &bytes, nodes * sizeof(int));
+    }
     work->kept = (uint32_t *)place_array(memory, &bytes, picture);
     work->spread = (uint32_t *)place_array(memory, &bytes, picture);
     work->cut = (uint32_t *)place_array(memory, &bytes, picture);
     work->image = (uint32_t *)place_array(memory, &bytes, picture);
-    work->set = place_forest(memory, &bytes, tiles);
     work->clear = place_forest(memory, &bytes, tiles);
-    work->objects =
-        (struct contact_object *)place_array(memory, &bytes, nodes / 2 * sizeof *work->objects);
     sums->balance =
         (unsigned long long *)place_array(memory, &bytes, nodes * sizeof *sums->balance);
     sums->judged = (int *)place_array(memory, &bytes, nodes * sizeof *sums->judged);
-    work->lasting.lasted = (int *)place_array(memory, &bytes, nodes * sizeof(int));
-    for (int k = 0; k < bd_mask_lasting - 1; k++)
-        work->lasting.frames[k] = (uint32_t *)place_array(memory, &bytes, picture);
+    for (uint32_t *&frames : work->frames)
+        frames = (uint32_t *)place_array(memory, &bytes, picture);
     return bytes;
 }
 
@@ -290,8 +240,9 @@ enum bd_status bd_cuda_mask_forget(struct bd_cuda_mask *work)
 {
     cudaError_t error = cudaSuccess;
     size_t picture = (size_t)work->size.pitch * (size_t)work->size.height * sizeof(uint32_t);
-    for (int k = 0; k < bd_mask_lasting - 1 && error == cudaSuccess; k++)
-        error = cudaMemsetAsync(work->lasting.frames[k], 0xff, picture, work->cuda->stream);
+    for (uint32_t *frames : work->frames)
+        if (error == cudaSuccess)
+            error = cudaMemsetAsync(frames, 0xff, picture, work->cuda->stream);
     return bd_cuda_check(error, "forgetting how long components have lasted");
 }
 
@@ -303,32 +254,37 @@ void bd_cuda_mask_destroy(struct bd_cuda_mask *work)
     free(work);
 }
 
-/* Components of tiles to components of the picture, with their areas, and what they have lasted
- * unless that is NULL. */
+/* Components of tiles to components of the picture. */
 template <int reach>
 static enum bd_status join(struct bd_cuda_mask *work, const uint32_t *bits,
-                           struct mask_forest forest, int *lasted)
+                           struct mask_forest forest)
 {
     struct mask_size size = work->size;
     int threads = (size.down - 1) * size.pitch * edge_parts + (size.across - 1) * size.height;
     if (threads == 0) /* one tile */
         return BD_OK;
-    const struct bd_cuda *cuda = work->cuda;
-    bd_cuda_follow(cuda, join_tiles<reach>, (threads + join_threads - 1) / join_threads,
+    bd_cuda_follow(work->cuda, join_tiles<reach>, (threads + join_threads - 1) / join_threads,
                    join_threads, 0, size, bits, forest);
-    enum bd_status status = bd_cuda_launched("joining the components of a mask");
-    if (status != BD_OK)
-        return status;
-    bd_cuda_follow(cuda, sum_areas, size.across * size.down, tile_threads, 0, forest, lasted);
+    return bd_cuda_launched("joining the components of a mask");
+}
+
+/* The areas of these components and, unless lasting.lasted is NULL, what they have lasted. */
+static enum bd_status sum(struct bd_cuda_mask *work, const uint32_t *bits,
+                          struct mask_forest forest, struct mask_lasting lasting)
+{
+    dim3 tiles((unsigned)work->size.across, (unsigned)work->size.down);
+    bd_cuda_follow(work->cuda, sum_areas, tiles, tile_threads, 0, work->size, bits, forest,
+                   lasting);
     return bd_cuda_launched("summing the areas of a mask's components");
 }
 
-/* guard := work->spread dilated by `radius` rows; work->median is used between. */
-static enum bd_status spread(struct bd_cuda_mask *work, uint8_t *guard, int radius, bool wide)
+/* guard := work->spread dilated by `radius` rows; `between` is used meanwhile. */
+static enum bd_status spread(struct bd_cuda_mask *work, uint32_t *between, uint8_t *guard,
+                             int radius, bool wide)
 {
     struct mask_size size = work->size;
     dim3 grid((unsigned)size.across, (unsigned)((size.height + spread_out - 1) / spread_out));
-    uint32_t *src = work->spread, *dst = work->median;
+    uint32_t *src = work->spread, *dst = between;
     for (;;) {
         int step = radius < spread_most ? radius : spread_most;
         radius -= step;
@@ -343,26 +299,28 @@ static enum bd_status spread(struct bd_cuda_mask *work, uint8_t *guard, int radi
     }
 }
 
-/* work->median := raw without `out` after the median filter; with components, those of it in
- * work->set, with empty objects unless `objects` is NULL, and what they had lasted for in
- * lasting.lasted unless that is. */
-static enum bd_status filter(struct bd_cuda_mask *work, const uint8_t *raw, const uint8_t *out,
-                             int side, bool components, struct contact_object *objects,
-                             struct mask_lasting lasting, int *d_foreground)
+/* found->median := raw without `out` after the median filter; with components, those of it, with
+ * empty objects and nothing that they have lasted unless these are NULL. */
+static enum bd_status filter(struct bd_cuda_mask *work, const struct mask_turn *found,
+                             const uint8_t *raw, const uint8_t *out, int side, bool components,
+                             int *d_foreground)
 {
     struct mask_size size = work->size;
     dim3 tiles((unsigned)size.across, (unsigned)size.down);
     bd_cuda_follow(work->cuda, median_tiles, tiles, tile_threads, sizeof(union tile_shared), size,
-                   work->median, work->set, objects, lasting, d_foreground, raw, out, side,
-                   components, is_wide(size, raw) && is_wide(size, out));
+                   found->median, found->set, found->objects, found->lasted, d_foreground, raw, out,
+                   side, components, is_wide(size, raw) && is_wide(size, out));
     enum bd_status status = bd_cuda_launched("filtering a mask");
-    return status == BD_OK && components ? join<1>(work, work->median, work->set, lasting.lasted)
-                                         : status;
+    return status == BD_OK && components ? join<1>(work, found->median, found->set) : status;
 }
 
 enum bd_status bd_cuda_mask_components(struct bd_cuda_mask *work, const uint8_t *raw, int side)
 {
-    return filter(work, raw, NULL, side, true, NULL, {}, NULL);
+    struct mask_turn found = work->turns[0];
+    found.objects = NULL;
+    found.lasted = NULL;
+    enum bd_status status = filter(work, &found, raw, NULL, side, true, NULL);
+    return status == BD_OK ? sum(work, found.median, found.set, {}) : status;
 }
 
 /* Whether small components must last; then remove_tiles runs whether holes are filled or not. */
@@ -371,10 +329,63 @@ static bool must_last(const struct bd_detect_params *params)
     return params->lasting && params->min_area > 1;
 }
 
+/* What the parameters ask of the turn. */
+static struct mask_turn turn_of(const struct bd_cuda_mask *work, int turn,
+                                const struct bd_cuda_mask_pictures *pictures,
+                                const struct bd_detect_params *params)
+{
+    struct mask_turn found = work->turns[turn];
+    if (!pictures->all_shadow)
+        found.objects = NULL;
+    if (!must_last(params))
+        found.lasted = NULL;
+    return found;
+}
+
+static bool has_components(const struct mask_turn *found, const struct bd_detect_params *params)
+{
+    return found->objects || params->min_area > 1;
+}
+
+enum bd_status bd_cuda_mask_filter(struct bd_cuda_mask *work, int turn,
+                                   const struct bd_cuda_mask_pictures *pictures,
+                                   const struct bd_detect_params *params)
+{
+    const struct mask_turn found = turn_of(work, turn, pictures, params);
+    return filter(work, &found, pictures->raw, pictures->shadow, params->median,
+                  has_components(&found, params), pictures->foreground);
+}
+
+/* Areas of the components that were found, and without small ones; the holes of what is left. */
+static enum bd_status remove(struct bd_cuda_mask *work, const struct mask_turn *found,
+                             const struct bd_detect_params *params)
+{
+    struct mask_size size = work->size;
+    dim3 tiles((unsigned)size.across, (unsigned)size.down);
+    const bool last = found->lasted != NULL;
+    struct mask_lasting lasting = { {}, found->lasted };
+    enum bd_status status = BD_OK;
+    for (int k = 0; k < bd_mask_lasting - 1; k++)
+        lasting.frames[k] = work->frames[k];
+    if (has_components(found, params))
+        status = sum(work, found->median, found->set, lasting);
+    if (status != BD_OK || !(last || params->max_hole >= 1))
+        return status;
+    bd_cuda_follow(work->cuda, remove_tiles, tiles, tile_threads, sizeof(struct remove_shared),
+                   size, work->kept, work->clear, found->median, found->set, params->min_area,
+                   lasting, last ? params->lasting : 0, (uint32_t)params->max_hole);
+    status = bd_cuda_launched("removing small components of a mask");
+    if (status == BD_OK && params->max_hole >= 1)
+        status = join<0>(work, work->kept, work->clear);
+    if (status == BD_OK && params->max_hole >= 1)
+        status = sum(work, work->kept, work->clear, {});
+    return status;
+}
+
 /* Fills holes (or removes small components, if that has not been done), cuts contact shadows and
  * mirror images and trims edges. Results: the mask, the number of its pixels, and work->spread: the
  * guard along rows. */
-static enum bd_status finish(struct bd_cuda_mask *work,
+static enum bd_status finish(struct bd_cuda_mask *work, const struct mask_turn *found,
                              const struct bd_cuda_mask_pictures *pictures,
                              const struct bd_detect_params *params)
 {
@@ -384,16 +395,16 @@ static enum bd_status finish(struct bd_cuda_mask *work,
     bool trim = pictures->difference != NULL;
     int rows = finish_block_rows(size, trim);
     struct finish_job job = {};
-    job.change.bits = removed ? work->kept : work->median;
-    job.change.forest = fill ? work->clear : work->set;
+    job.change.bits = removed ? work->kept : found->median;
+    job.change.forest = fill ? work->clear : found->set;
     /* Holes have at most max_hole pixels, components that are removed fewer than min_area. */
     job.change.step = fill ? change_fill : remove ? change_remove : change_nothing;
     job.change.limit = fill ? (uint32_t)params->max_hole + 1 : (uint32_t)params->min_area;
     if (pictures->all_shadow) {
         /* The other one of the two pictures is free. */
-        uint32_t *filled = removed ? work->median : work->kept;
+        uint32_t *filled = removed ? found->median : work->kept;
         uint32_t *image = pictures->mirrors.counts ? work->image : NULL;
-        job.contact = { job.change.bits, work->set, filled, work->cut, image, work->objects };
+        job.contact = { job.change.bits, found->set, filled, work->cut, image, found->objects };
         enum bd_status status =
             bd_cuda_contact_shadow_find(work->cuda, size, job.contact, job.change, pictures);
         if (status != BD_OK)
@@ -429,30 +440,19 @@ static enum bd_status write_shadows(struct bd_cuda_mask *work,
     return bd_cuda_launched("filtering shadows");
 }
 
-enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work,
+enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work, int turn,
                                   const struct bd_cuda_mask_pictures *pictures,
                                   const struct bd_detect_params *params)
 {
     struct mask_size size = work->size;
-    dim3 tiles((unsigned)size.across, (unsigned)size.down);
-    bool contact = pictures->all_shadow != NULL, last = must_last(params);
-    enum bd_status status = filter(work, pictures->raw, pictures->shadow, params->median,
-                                   params->min_area > 1 || contact, contact ? work->objects : NULL,
-                                   last ? work->lasting : mask_lasting{}, pictures->foreground);
-    if (status == BD_OK && (last || params->max_hole >= 1)) {
-        bd_cuda_follow(work->cuda, remove_tiles, tiles, tile_threads, sizeof(struct remove_shared),
-                       size, work->kept, work->clear, work->median, work->set, params->min_area,
-                       work->lasting, last ? params->lasting : 0, (uint32_t)params->max_hole);
-        status = bd_cuda_launched("removing small components of a mask");
-        if (status == BD_OK && params->max_hole >= 1)
-            status = join<0>(work, work->kept, work->clear, NULL);
-    }
+    const struct mask_turn found = turn_of(work, turn, pictures, params);
+    enum bd_status status = remove(work, &found, params);
     if (status == BD_OK)
-        status = finish(work, pictures, params);
+        status = finish(work, &found, pictures, params);
     if (status != BD_OK)
         return status;
     int radius = params->guard < size.height - 1 ? params->guard : size.height - 1;
-    status = spread(work, pictures->guard, radius, is_wide(size, pictures->guard));
+    status = spread(work, found.median, pictures->guard, radius, is_wide(size, pictures->guard));
     if (status == BD_OK && pictures->shadow_mask)
         status = write_shadows(work, pictures, params->median);
     return status;

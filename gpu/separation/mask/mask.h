@@ -18,6 +18,8 @@ extern "C" {
 
 struct bd_cuda_mask; /* scratch memory on the GPU for one size of picture */
 
+enum { bd_cuda_mask_turns = 2 }; /* frames that may be between the two parts of the clean-up */
+
 /* For pictures of width x height pixels (each at least 1). BD_ERROR_MEMORY. */
 enum bd_status bd_cuda_mask_create(struct bd_cuda *cuda, int width, int height,
                                    struct bd_cuda_mask **mask);
@@ -64,11 +66,18 @@ struct bd_cuda_mask_pictures {
     struct bd_cuda_mirrors mirrors; /* with all_shadow and three channels only */
 };
 
-/* The clean-up. Of params: median (1 .. 15), min_area, lasting, max_hole, and guard, rows and
- * columns. The mask may be raw where edges are not trimmed. Pictures that are 16-byte aligned and
- * whose width is a multiple of 16 are read and written 16 bytes at a time; others work, a little
- * slower. */
-enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work,
+/* The first part of the clean-up, of raw and shadow: the median filter, and components within and
+ * across tiles. It writes to nothing but *foreground := 0 and the turn (0 or 1), which it leaves
+ * for the second part: that of the frame before may run meanwhile, if it has the other turn. Of
+ * params: median (1 .. 15), min_area and lasting. Pictures that are 16-byte aligned and whose width
+ * is a multiple of 16 are read and written 16 bytes at a time; others work, a little slower. */
+enum bd_status bd_cuda_mask_filter(struct bd_cuda_mask *work, int turn,
+                                   const struct bd_cuda_mask_pictures *pictures,
+                                   const struct bd_detect_params *params);
+
+/* The second part, with the same pictures and parameters; of params min_area, lasting, max_hole,
+ * and guard, rows and columns, too. The mask may be raw where edges are not trimmed. */
+enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work, int turn,
                                   const struct bd_cuda_mask_pictures *pictures,
                                   const struct bd_detect_params *params);
 

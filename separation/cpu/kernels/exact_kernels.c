@@ -90,11 +90,12 @@ static int64_t compare(int64_t count, int channels, const uint8_t *f, const uint
 }
 
 BD_INLINE void learn_noise(int64_t count, float rate, const uint8_t *restrict difference,
-                           const uint8_t *restrict guard, float *restrict noise)
+                           const uint8_t *restrict guard, const float *restrict noise,
+                           float *restrict learned)
 {
     for (int64_t i = 0; i < count; i++) {
         float share = guard[i] ? 0.0f : rate;
-        noise[i] += share * ((float)difference[i] - noise[i]);
+        learned[i] = noise[i] + share * ((float)difference[i] - noise[i]);
     }
 }
 
@@ -127,10 +128,11 @@ BD_INLINE void show(int64_t count, const uint8_t *restrict raw, uint8_t *restric
 }
 
 static int64_t learn(int64_t count, const struct bd_learning *learning, const uint8_t *difference,
-                     const uint8_t *occupied, const uint8_t *raw, float *noise, float *age,
-                     uint8_t *guard, uint8_t *mask)
+                     const uint8_t *occupied, const uint8_t *raw, const float *noise,
+                     float *learned, float *age, uint8_t *guard, uint8_t *mask)
 {
-    learn_noise(count, learning->rate, difference, guard, noise);
+    if (learned)
+        learn_noise(count, learning->rate, difference, guard, noise, learned);
     grow_older(count, learning->seconds, occupied, age);
     leave_guard(count, learning->memory, age, guard);
     show(count, raw, mask);

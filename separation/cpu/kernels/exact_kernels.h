@@ -29,12 +29,13 @@ struct bd_exact_kernels {
                        const float *noise, const struct bd_limits *limits, uint8_t *difference,
                        uint8_t *raw, uint8_t *plain);
 
-    /* For `count` pixels: the noise level of those outside the guard, the age of those that are
-     * occupied; pixels as old as learning->memory leave the guard. mask := 255 raw. Pictures but
-     * the difference hold 0 and 1. Returns how many are raw. */
+    /* For `count` pixels: learned := the noise level after the frame, which is `noise` in the guard
+     * (NULL: none is learned); the age of those that are occupied; pixels as old as
+     * learning->memory leave the guard. mask := 255 raw. Pictures but the difference hold 0 and 1.
+     * Returns how many are raw. */
     int64_t (*learn)(int64_t count, const struct bd_learning *learning, const uint8_t *difference,
-                     const uint8_t *occupied, const uint8_t *raw, float *noise, float *age,
-                     uint8_t *guard, uint8_t *mask);
+                     const uint8_t *occupied, const uint8_t *raw, const float *noise,
+                     float *learned, float *age, uint8_t *guard, uint8_t *mask);
 
     /* A row of the median of a binary picture: out[width] := 1 where more than half of the side x
      * side pixels around are 1. rows: `side` rows, from side / 2 above to as many below. Beyond
