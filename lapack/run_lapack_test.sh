@@ -51,12 +51,18 @@ for routine in sgeqrf sgeqr2 sorgqr sorg2r sormqr sorm2r sgeqr sgemqr sgels; do
 done
 
 # xeigtsts must say of as many groups that they passed as it judges without the drop-in, and of none that it
-# failed. Without the drop-in a group may fail, by the kernels that OpenBLAS has for a processor. What a group
-# is called differs from input to input.
+# failed. Without the drop-in a group may fail, by the kernels that OpenBLAS has for a processor. Where the
+# drop-in changes nothing then, not one digit of what is said, the failure is not its own. What a group is
+# called differs from input to input.
 #   eigen INPUT DROP-IN
 eigen()
 {
     LD_PRELOAD=$2 BACKDROP_LAPACK_COUNTS=$scratch/counts "$folder/xeigtsts" <"$folder/$1.in" 2>&1
+}
+# What it said into a file, without its time.
+said()
+{
+    grep -v 'Total time used' "$1"
 }
 rm "$scratch/counts"
 for input in svd sgd gqr glm lse sgg sep nep; do
@@ -66,6 +72,10 @@ for input in svd sgd gqr glm lse sgg sep nep; do
     passed=$(grep -c ' passed the ' "$scratch/out")
     wanted=$(grep -cE ' passed the | failed the | failed to pass the ' "$scratch/plain")
     echo "xeigtsts $input: $passed of $wanted groups passed"
+    said "$scratch/plain" >"$scratch/plain.said"
+    if [ "$passed" != 0 ] && said "$scratch/out" | cmp -s - "$scratch/plain.said"; then
+        continue
+    fi
     if [ "$passed" = 0 ] || [ "$passed" != "$wanted" ] || grep -iE 'failed|did not pass' "$scratch/out" >&2; then
         echo "$input: not all tests passed" >&2
         failed=1
