@@ -231,13 +231,6 @@ static enum bd_status find_changed(struct bd_cuda_separator *s,
     return bd_cuda_launched("comparing a frame with its background");
 }
 
-/* Colour tells shadows: without it any dark thing on a plain background would pass for one. */
-static const uint8_t *shadow_of_colour(struct bd_cuda_separator *s,
-                                       const struct bd_detect_params *params)
-{
-    return params->shadows && s->shape.channels == 3 ? bd_sep_turn_of(s)->shadow : NULL;
-}
-
 /* Of the clean-up, for the set and the turn in hand. */
 static struct bd_cuda_mask_pictures pictures_of(struct bd_cuda_separator *s,
                                                 const struct bd_detect_params *params,
@@ -245,7 +238,8 @@ static struct bd_cuda_mask_pictures pictures_of(struct bd_cuda_separator *s,
 {
     const struct bd_sep_set *set = &s->sets[s->set];
     struct bd_cuda_mask_pictures pictures = {};
-    pictures.shadow = shadow_of_colour(s, params);
+    /* Without colour any dark thing on a plain background would pass for a shadow. */
+    pictures.shadow = params->shadows && s->shape.channels == 3 ? bd_sep_turn_of(s)->shadow : NULL;
     pictures.mask = set->mask;
     pictures.guard = s->guard;
     pictures.shadow_mask = set->shadow;
@@ -267,24 +261,19 @@ static struct bd_cuda_mask_pictures pictures_of(struct bd_cuda_separator *s,
 enum bd_status bd_sep_find_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
                               int learn, const struct bd_sep_rates *rates)
 {
-    const struct bd_sep_turn *turn = bd_sep_turn_of(s);
-    const uint8_t *shadow = shadow_of_colour(s, params);
+    const struct bd_cuda_mask_pictures pictures = pictures_of(s, params, rates);
     enum bd_status status = find_changed(s, params);
-    if (status == BD_OK && shadow)
-        status = bd_cuda_shadow_find(s->cuda, turn->shadow, turn->raw, s->f,
-                                     s->sets[s->set].background, s->shape.width, s->shape.height);
+    if (status == BD_OK && pictures.shadow)
+        status = bd_cuda_shadow_find(s->cuda, bd_sep_turn_of(s)->shadow, pictures.raw, s->f,
+                                     pictures.background, s->shape.width, s->shape.height);
     if (status == BD_OK)
-        status = bd_sep_find_recurring(s, params, learn, rates, shadow);
-    if (status == BD_OK) {
-        const struct bd_cuda_mask_pictures pictures = pictures_of(s, params, rates);
-        status = bd_cuda_mask_filter(s->mask_work, s->turn, &pictures, params);
-    }
-    return status;
+        status = bd_sep_find_recurring(s, params, learn, rates, pictures.shadow);
+    return status == BD_OK ? bd_cuda_mask_filter(s->mask_work, s->turn, &pictures, params) : status;
 }
 
 static enum bd_status learn_frame(struct bd_cuda_separator *s,
                                   const struct bd_detect_params *params, int learn,
-                                  const struct bd_sep_rates *rates)
+                                  const struct bd_sep_rates *rates, const uint8_t *shadow)
 {
     const struct bd_sep_set *set = &s->sets[s->set];
     const struct bd_sep_turn *turn = bd_sep_turn_of(s);
@@ -297,7 +286,7 @@ static enum bd_status learn_frame(struct bd_cuda_separator *s,
                                 s->aged,
                                 set->difference,
                                 set->mask,
-                                params->shadows ? turn->shadow : NULL,
+                                shadow,
                                 s->pitch / 4 };
     auto *kernel = learn ? learn_pixels<true> : learn_pixels<false>;
     bd_sep_follow(s, kernel, bd_sep_blocks(now.words, bd_sep_threads), now, set->record, s->numbers,
@@ -310,7 +299,7 @@ enum bd_status bd_sep_clean_at(struct bd_cuda_separator *s, const struct bd_dete
 {
     const struct bd_cuda_mask_pictures pictures = pictures_of(s, params, rates);
     enum bd_status status = bd_cuda_mask_clean(s->mask_work, s->turn, &pictures, params);
-    return status == BD_OK ? learn_frame(s, params, learn, rates) : status;
+    return status == BD_OK ? learn_frame(s, params, learn, rates, pictures.all_shadow) : status;
 }
 
 enum bd_status bd_sep_before_detect(struct bd_cuda_separator *s,

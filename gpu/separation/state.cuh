@@ -19,7 +19,7 @@ enum {
     /* Of the frame in hand: later ones are uploaded meanwhile. As many as sets: the two then keep
      * in step, and half as many graphs are captured as with two buffers. */
     bd_sep_buffers = bd_sep_depth,
-    bd_sep_turns = 2, /* struct bd_sep_turn */
+    bd_sep_turns = bd_cuda_mask_turns, /* struct bd_sep_turn; the clean-up takes the same ones */
     bd_sep_threads = 256,
     bd_sep_project_words = 4, /* of four elements: a thread's share of a frame in a fit */
     bd_sep_parts = 2048,      /* thread blocks of a sweep over the window, at most */

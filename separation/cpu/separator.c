@@ -267,7 +267,7 @@ static void learn_chunk(void *arg, int64_t chunk, int thread)
     const struct pixel_loop *loop = arg;
     const struct bd_cpu_separator *state = loop->state;
     const struct bd_detect_params *params = loop->params;
-    const struct bd_learning learning = { .rate = loop->learn ? params->noise_rate : 0,
+    const struct bd_learning learning = { .rate = params->noise_rate,
                                           .seconds = loop->learn ? params->seconds : 0,
                                           .memory = params->memory };
     int64_t p, count = bd_sep_pixel_range(state, chunk, &p);

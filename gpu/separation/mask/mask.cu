@@ -173,7 +173,7 @@ static size_t place(struct bd_cuda_mask *work)
     sums->balance =
         (unsigned long long *)place_array(memory, &bytes, nodes * sizeof *sums->balance);
     sums->judged = (int *)place_array(memory, &bytes, nodes * sizeof *sums->judged);
-    for (uint32_t *&frames : work->frames)
+    for (uint32_t *&frames : work->lasting.frames)
         frames = (uint32_t *)place_array(memory, &bytes, picture);
     return bytes;
 }
@@ -240,7 +240,7 @@ enum bd_status bd_cuda_mask_forget(struct bd_cuda_mask *work)
 {
     cudaError_t error = cudaSuccess;
     size_t picture = (size_t)work->size.pitch * (size_t)work->size.height * sizeof(uint32_t);
-    for (uint32_t *frames : work->frames)
+    for (uint32_t *frames : work->lasting.frames)
         if (error == cudaSuccess)
             error = cudaMemsetAsync(frames, 0xff, picture, work->cuda->stream);
     return bd_cuda_check(error, "forgetting how long components have lasted");
@@ -323,13 +323,8 @@ enum bd_status bd_cuda_mask_components(struct bd_cuda_mask *work, const uint8_t 
     return status == BD_OK ? sum(work, found.median, found.set, {}) : status;
 }
 
-/* Whether small components must last; then remove_tiles runs whether holes are filled or not. */
-static bool must_last(const struct bd_detect_params *params)
-{
-    return params->lasting && params->min_area > 1;
-}
-
-/* What the parameters ask of the turn. */
+/* What the parameters ask of the turn. Where small components must last, remove_tiles runs whether
+ * holes are filled or not. */
 static struct mask_turn turn_of(const struct bd_cuda_mask *work, int turn,
                                 const struct bd_cuda_mask_pictures *pictures,
                                 const struct bd_detect_params *params)
@@ -337,7 +332,7 @@ static struct mask_turn turn_of(const struct bd_cuda_mask *work, int turn,
     struct mask_turn found = work->turns[turn];
     if (!pictures->all_shadow)
         found.objects = NULL;
-    if (!must_last(params))
+    if (!params->lasting || params->min_area <= 1)
         found.lasted = NULL;
     return found;
 }
@@ -357,16 +352,15 @@ enum bd_status bd_cuda_mask_filter(struct bd_cuda_mask *work, int turn,
 }
 
 /* Areas of the components that were found, and without small ones; the holes of what is left. */
-static enum bd_status remove(struct bd_cuda_mask *work, const struct mask_turn *found,
-                             const struct bd_detect_params *params)
+static enum bd_status remove_small(struct bd_cuda_mask *work, const struct mask_turn *found,
+                                   const struct bd_detect_params *params)
 {
     struct mask_size size = work->size;
     dim3 tiles((unsigned)size.across, (unsigned)size.down);
     const bool last = found->lasted != NULL;
-    struct mask_lasting lasting = { {}, found->lasted };
+    struct mask_lasting lasting = work->lasting;
     enum bd_status status = BD_OK;
-    for (int k = 0; k < bd_mask_lasting - 1; k++)
-        lasting.frames[k] = work->frames[k];
+    lasting.lasted = found->lasted;
     if (has_components(found, params))
         status = sum(work, found->median, found->set, lasting);
     if (status != BD_OK || !(last || params->max_hole >= 1))
@@ -390,7 +384,7 @@ static enum bd_status finish(struct bd_cuda_mask *work, const struct mask_turn *
                              const struct bd_detect_params *params)
 {
     struct mask_size size = work->size;
-    bool fill = params->max_hole >= 1, removed = fill || must_last(params);
+    bool fill = params->max_hole >= 1, removed = fill || found->lasted;
     bool remove = params->min_area > 1 && !removed;
     bool trim = pictures->difference != NULL;
     int rows = finish_block_rows(size, trim);
@@ -446,7 +440,7 @@ enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work, int turn,
 {
     struct mask_size size = work->size;
     const struct mask_turn found = turn_of(work, turn, pictures, params);
-    enum bd_status status = remove(work, &found, params);
+    enum bd_status status = remove_small(work, &found, params);
     if (status == BD_OK)
         status = finish(work, &found, pictures, params);
     if (status != BD_OK)

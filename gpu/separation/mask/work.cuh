@@ -3,9 +3,8 @@
 #ifndef BD_GPU_SEPARATION_MASK_WORK_CUH
 #define BD_GPU_SEPARATION_MASK_WORK_CUH
 
+#include "gpu/separation/mask/lasting.cuh"
 #include "gpu/separation/mask/mask.h"
-#include "gpu/separation/mask/tile.cuh"
-#include "separation/shared/mask.h"
 
 /* Of a component, at its root, for bd_boundary_is_lower. The balance is in two's complement:
  * atomics add unsigned numbers only. */
@@ -26,13 +25,13 @@ struct bd_cuda_mask {
     struct bd_cuda *cuda;
     struct mask_size size;
     struct mask_turn turns[bd_cuda_mask_turns];
-    struct mask_forest clear;              /* components of the complement of a mask */
-    uint32_t *kept, *spread;               /* height x pitch words: after that step */
-    uint32_t *image;                       /* mirror images (mirror.cuh) */
-    uint32_t *cut;                         /* contact shadows (contact_shadow.cuh) */
-    struct boundary_sums sums;             /* boundary_contrast.cu */
-    uint32_t *frames[bd_mask_lasting - 1]; /* struct mask_lasting */
-    void *memory;                          /* all of the above */
+    struct mask_forest clear;    /* components of the complement of a mask */
+    uint32_t *kept, *spread;     /* height x pitch words: after that step */
+    uint32_t *image;             /* mirror images (mirror.cuh) */
+    uint32_t *cut;               /* contact shadows (contact_shadow.cuh) */
+    struct boundary_sums sums;   /* boundary_contrast.cu */
+    struct mask_lasting lasting; /* of all turns; `lasted` is that of a turn */
+    void *memory;                /* all of the above */
 };
 
 /* Whether a picture can be read and written 16 bytes at a time. */

@@ -15,7 +15,7 @@ struct bd_limits {
 };
 
 /* Learning rates: the share of the newest difference in the noise level, and the seconds since the
- * frame before (both 0 where nothing is learned); and for how many seconds foreground stays in the
+ * frame before (0 where nothing is learned); and for how many seconds foreground stays in the
  * guard. */
 struct bd_learning {
     float rate, seconds, memory;
