@@ -34,24 +34,30 @@ static void fit_chunk(void *arg, int64_t chunk, int thread)
                           fit->count ? &state->counts[chunk] : NULL);
 }
 
-/* B is orthonormal, so B^T (l + e) = w + B^T e. */
-static void add_parts(const struct bd_cpu_separator *state, float *w)
+/* B is orthonormal, so B^T (l + e) = w + B^T e. Returns whether w has changed. */
+static bool add_parts(const struct bd_cpu_separator *state, float *w)
 {
+    bool changed = false;
     for (int k = 0; k < state->rank; k++) {
         double dw = 0;
         for (int64_t i = 0; i < state->chunks; i++)
             dw += state->partial[i * bd_max_rank + k];
-        w[k] = bd_sep_round_coefficient((double)w[k] + dw);
+        float before = w[k];
+        w[k] = bd_sep_round_coefficient((double)before + dw);
+        changed |= w[k] != before;
     }
+    return changed;
 }
 
+/* A round that leaves w as it was is the last one: the others would find the same. */
 void bd_sep_fit(struct bd_cpu_separator *state, const uint8_t *f, float *w, int rounds,
                 float lambda)
 {
     struct fit fit = { .state = state, .f = f, .w = w, .lambda = lambda };
-    for (int round = 0; round < rounds; round++) {
+    bool changed = true;
+    for (int round = 0; round < rounds && changed; round++) {
         bd_pool_run(state->pool, fit_chunk, &fit, state->chunks);
-        add_parts(state, w);
+        changed = add_parts(state, w);
     }
 }
 
