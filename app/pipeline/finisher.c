@@ -11,6 +11,12 @@
 /* The pictures of a separation. */
 enum { kinds = 4 };
 
+/* A frame in hand. */
+struct slot {
+    struct bd_separated frame;
+    uint8_t *copies[kinds]; /* of its pictures */
+};
+
 struct bd_finisher {
     struct bd_device *device; /* NULL: none */
     struct bd_pictures *pictures;
@@ -20,11 +26,10 @@ struct bd_finisher {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t given, finished;
-    bool busy, stop; /* there is a frame in hand; the thread has to end */
+    bool stop; /* the thread has to end */
 
-    /* The frame in hand, and its pictures; the thread's own while `busy`. */
-    struct bd_separated frame;
-    uint8_t *copies[kinds];
+    struct slot slots[bd_finisher_frames]; /* `count` from `oldest` on are the thread's */
+    int oldest, count;
 
     enum bd_status failure; /* of the first frame that failed */
     char detail[bd_detail_size];
@@ -44,11 +49,10 @@ enum bd_status bd_finish(struct bd_separated *frame, struct bd_pictures *picture
 }
 
 /* Pictures, then the sinks. */
-static enum bd_status finish(struct bd_finisher *self)
+static enum bd_status finish(struct bd_finisher *self, struct bd_separated *frame)
 {
-    const struct bd_result *result = &self->frame.result;
-    enum bd_status status =
-        bd_finish(&self->frame, self->pictures, self->stabiliser, !self->follower);
+    const struct bd_result *result = &frame->result;
+    enum bd_status status = bd_finish(frame, self->pictures, self->stabiliser, !self->follower);
     if (!status)
         status = self->sinks.pictures(self->sinks.user, result);
     if (status)
@@ -62,18 +66,20 @@ static void *work(void *user)
     struct bd_finisher *self = user;
     pthread_mutex_lock(&self->mutex);
     for (;;) {
-        while (!self->busy && !self->stop)
+        while (!self->count && !self->stop)
             pthread_cond_wait(&self->given, &self->mutex);
-        if (!self->busy)
+        if (!self->count)
             break;
+        struct slot *slot = &self->slots[self->oldest];
         pthread_mutex_unlock(&self->mutex);
-        enum bd_status status = self->failure ? self->failure : finish(self);
+        enum bd_status status = self->failure ? self->failure : finish(self, &slot->frame);
         pthread_mutex_lock(&self->mutex);
         if (status && !self->failure) {
             self->failure = status;
             snprintf(self->detail, sizeof self->detail, "%s", bd_error_detail());
         }
-        self->busy = false;
+        self->oldest = (self->oldest + 1) % bd_finisher_frames;
+        self->count--;
         pthread_cond_signal(&self->finished);
     }
     pthread_mutex_unlock(&self->mutex);
@@ -110,10 +116,10 @@ enum bd_status bd_finisher_open(struct bd_finisher **finisher, struct bd_device 
     return BD_OK;
 }
 
-enum bd_status bd_finisher_wait(struct bd_finisher *self)
+enum bd_status bd_finisher_wait(struct bd_finisher *self, int most)
 {
     pthread_mutex_lock(&self->mutex);
-    while (self->busy)
+    while (self->count > most)
         pthread_cond_wait(&self->finished, &self->mutex);
     enum bd_status failure = self->failure;
     pthread_mutex_unlock(&self->mutex);
@@ -121,23 +127,23 @@ enum bd_status bd_finisher_wait(struct bd_finisher *self)
 }
 
 /* Copies a picture of the separation, which may be NULL, and points to the copy. */
-static enum bd_status copy(struct bd_finisher *self, int number, const uint8_t **picture,
+static enum bd_status copy(struct bd_device *device, uint8_t **to, const uint8_t **picture,
                            size_t size)
 {
     if (!*picture)
         return BD_OK;
     enum bd_status status = BD_OK;
-    if (!self->copies[number] && self->device) {
+    if (!*to && device) {
         void *memory;
-        status = self->device->ops->allocate(self->device, &memory, size);
-        self->copies[number] = memory;
-    } else if (!self->copies[number]) {
-        self->copies[number] = malloc(size);
+        status = device->ops->allocate(device, &memory, size);
+        *to = memory;
+    } else if (!*to) {
+        *to = malloc(size);
     }
-    if (!self->copies[number])
+    if (!*to)
         return status ? status : bd_fail(BD_ERROR_MEMORY, "no memory for the pictures of a frame");
-    memcpy(self->copies[number], *picture, size);
-    *picture = self->copies[number];
+    memcpy(*to, *picture, size);
+    *picture = *to;
     return BD_OK;
 }
 
@@ -145,19 +151,21 @@ enum bd_status bd_finisher_give(struct bd_finisher *self, const struct bd_separa
 {
     const struct bd_separator_options *settings = &frame->settings;
     size_t pixels = (size_t)settings->width * (size_t)settings->height;
-    self->frame = *frame;
-    struct bd_separation *own = &self->frame.separation;
-    enum bd_status status = copy(self, 0, &own->background, pixels * (size_t)settings->channels);
-    if (!status)
-        status = copy(self, 1, &own->difference, pixels);
-    if (!status)
-        status = copy(self, 2, &own->mask, pixels);
-    if (!status)
-        status = copy(self, 3, &own->shadow, pixels);
+    pthread_mutex_lock(&self->mutex);
+    struct slot *slot = &self->slots[(self->oldest + self->count) % bd_finisher_frames];
+    pthread_mutex_unlock(&self->mutex);
+    slot->frame = *frame;
+    struct bd_separation *own = &slot->frame.separation;
+    const uint8_t **const pictures[kinds] = { &own->background, &own->difference, &own->mask,
+                                              &own->shadow };
+    enum bd_status status = BD_OK;
+    for (int i = 0; i < kinds && !status; i++)
+        status = copy(self->device, &slot->copies[i], pictures[i],
+                      pixels * (size_t)(i == 0 ? settings->channels : 1));
     if (status)
         return status;
     pthread_mutex_lock(&self->mutex);
-    self->busy = true;
+    self->count++;
     pthread_cond_signal(&self->given);
     pthread_mutex_unlock(&self->mutex);
     return BD_OK;
@@ -178,11 +186,13 @@ enum bd_status bd_finisher_close(struct bd_finisher **finisher)
     pthread_mutex_destroy(&self->mutex);
     pthread_cond_destroy(&self->given);
     pthread_cond_destroy(&self->finished);
-    for (int i = 0; i < kinds; i++)
+    for (int i = 0; i < bd_finisher_frames * kinds; i++) {
+        uint8_t *copied = self->slots[i / kinds].copies[i % kinds];
         if (self->device)
-            self->device->ops->deallocate(self->copies[i]);
+            self->device->ops->deallocate(copied);
         else
-            free(self->copies[i]);
+            free(copied);
+    }
     free(self);
     *finisher = NULL;
     return status;

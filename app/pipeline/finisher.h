@@ -29,13 +29,16 @@ enum bd_status bd_finisher_open(struct bd_finisher **finisher, struct bd_device 
                                 struct bd_pictures *pictures, struct bd_stabiliser *stabiliser,
                                 const struct bd_sinks *sinks, bool later);
 
-/* Waits until the pictures of the frame given last are handed on. Returns a failure of a frame so
- * far, with its detail: of the pictures, or of a sink. */
-enum bd_status bd_finisher_wait(struct bd_finisher *finisher);
+/* Frames that may be in hand: one is finished while the next one waits. */
+enum { bd_finisher_frames = 2 };
 
-/* Hands over the next frame, of the same size as all others; the one before must be finished. The
- * picture frame->result.input must stay until this one is finished; those of the separation are
- * copied. BD_ERROR_MEMORY. */
+/* Waits until at most `most` frames are in hand: the pictures of all others are handed on. Returns
+ * a failure of a frame so far, with its detail: of the pictures, or of a sink. */
+enum bd_status bd_finisher_wait(struct bd_finisher *finisher, int most);
+
+/* Hands over the next frame, of the same size as all others; fewer than bd_finisher_frames must be
+ * in hand. The picture frame->result.input must stay until this one is finished; those of the
+ * separation are copied. BD_ERROR_MEMORY. */
 enum bd_status bd_finisher_give(struct bd_finisher *finisher, const struct bd_separated *frame);
 
 /* Finishes the frames in hand, ends the threads, frees and nulls. Returns the failure of the first

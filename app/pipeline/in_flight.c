@@ -83,8 +83,8 @@ enum bd_status bd_in_flight_next(struct bd_in_flight *flight, const struct bd_fr
 {
     bool alone = flight->info->live || bd_separator_frozen(flight->separator);
     int depth = alone ? 1 : bd_separator_depth(flight->separator);
-    if (depth > bd_queue_most_held - 1)
-        depth = bd_queue_most_held - 1;
+    if (depth > bd_queue_most_held - bd_in_flight_most_returned)
+        depth = bd_queue_most_held - bd_in_flight_most_returned;
     flight->seconds = 0;
     while (wants_more(flight, depth)) {
         flight->ended = learn_relocation(flight);

@@ -8,6 +8,9 @@
 #include "video/input/reader.h"
 #include <backdrop/separator.h>
 
+/* Frames that were returned and may be unreleased when the next one is asked for. */
+enum { bd_in_flight_most_returned = 2 };
+
 /* The owner sets the first four members and zeroes the rest; it keeps the objects they point to. */
 struct bd_in_flight {
     struct bd_queue *queue;
@@ -30,9 +33,8 @@ struct bd_in_flight {
 double bd_in_flight_time(const struct bd_in_flight *flight, const struct bd_frame *frame);
 
 /* The next frame, which stays until it is released, and its separation, valid until the next call,
- * which bd_stabiliser_restore has to move back by *motion.
- * One frame may be unreleased before. The end of the stream (BD_END, or a failure of the queue or
- * the separator) is returned after all frames before it. */
+ * which bd_stabiliser_restore has to move back by *motion. The end of the stream (BD_END, or a
+ * failure of the queue or the separator) is returned after all frames before it. */
 enum bd_status bd_in_flight_next(struct bd_in_flight *flight, const struct bd_frame **frame,
                                  struct bd_separation *separation, struct bd_similarity *motion);
 

@@ -225,6 +225,22 @@ static enum bd_status make_mask(struct bd_pictures *self, const struct bd_frame 
     return status;
 }
 
+/* How many pixels of a row are 255; the others are 0. Eight are added up by one product: on a GPU's
+ * host a mask of 1920 x 1080 took a third of a frame's time pixel by pixel. */
+static int64_t count_set(const uint8_t *row, int width)
+{
+    const uint64_t ones = 0x0101010101010101;
+    int64_t count = 0;
+    int x = 0;
+    for (uint64_t eight; x + (int)sizeof eight <= width; x += (int)sizeof eight) {
+        memcpy(&eight, row + x, sizeof eight);
+        count += (int64_t)((eight & ones) * ones >> 56);
+    }
+    for (; x < width; x++)
+        count += row[x] & 1;
+    return count;
+}
+
 /* Clears `mask` where the region of interest is black. Returns how many of its pixels are set then.
  */
 static int64_t apply_roi(const struct bd_pictures *self, struct bd_frame *mask)
@@ -237,10 +253,7 @@ static int64_t apply_roi(const struct bd_pictures *self, struct bd_frame *mask)
         const uint8_t *keep = roi->data ? roi->data + (int64_t)y * roi->stride : NULL;
         for (int x = 0; keep && x < mask->width; x++)
             row[x] &= (uint8_t)(keep[x] < black_below ? 0 : 255);
-        unsigned in_row = 0;
-        for (int x = 0; x < mask->width; x++)
-            in_row += row[x] & 1;
-        count += in_row;
+        count += count_set(row, mask->width);
     }
     return count;
 }

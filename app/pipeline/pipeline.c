@@ -330,19 +330,22 @@ enum bd_status bd_pipeline_look_ahead(struct bd_pipeline *pipeline, double *shar
                                share);
 }
 
+_Static_assert((int)bd_finisher_frames <= (int)bd_in_flight_most_returned,
+               "frames in hand are unreleased");
+
 /* Separates the next frame and hands it over. The solver of batches gives its frames back when the
  * next one is asked for: nothing may overlap there. */
 static enum bd_status separate_beside(struct bd_pipeline *pipeline, struct bd_finisher *finisher)
 {
     struct bd_separated frame;
-    enum bd_status status = pipeline->batch ? bd_finisher_wait(finisher) : BD_OK;
+    enum bd_status status = pipeline->batch ? bd_finisher_wait(finisher, 0) : BD_OK;
     if (!status)
         status = separate(pipeline, &frame);
     if (!status)
-        status = bd_finisher_wait(finisher);
+        status = bd_finisher_wait(finisher, bd_finisher_frames - 1);
     if (status)
         return status;
-    bd_in_flight_release(&pipeline->flight, 1);
+    bd_in_flight_release(&pipeline->flight, bd_finisher_frames);
     return bd_finisher_give(finisher, &frame);
 }
 
