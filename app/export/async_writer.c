@@ -14,10 +14,15 @@
  * frame is separated. Four took 69 MB more for the four films of 1920x1080 and were no faster. */
 enum { capacity = 1 };
 
+struct entry {
+    struct bd_frame picture; /* to be encoded; its pixels are those of `copy`, or the caller's */
+    struct bd_frame copy;
+};
+
 struct bd_async_writer {
     struct bd_writer *writer;
     pthread_t thread;
-    /* Of struct bd_frame: copies that wait to be encoded, and frames for further copies. */
+    /* Of struct entry: pictures that wait to be encoded, and memory for further copies. */
     AVThreadMessageQueue *waiting, *spare;
     atomic_int failure; /* enum bd_status, stored after `detail` */
     char detail[bd_detail_size];
@@ -27,13 +32,13 @@ struct bd_async_writer {
 static void *encode(void *user)
 {
     struct bd_async_writer *self = user;
-    struct bd_frame frame;
+    struct entry entry;
     enum bd_status status = BD_OK;
-    while (av_thread_message_queue_recv(self->waiting, &frame, 0) >= 0) {
+    while (av_thread_message_queue_recv(self->waiting, &entry, 0) >= 0) {
         bool failed = status != BD_OK;
         if (!failed)
-            status = bd_writer_take(self->writer, &frame);
-        av_thread_message_queue_send(self->spare, &frame, 0);
+            status = bd_writer_take(self->writer, &entry.picture);
+        av_thread_message_queue_send(self->spare, &entry, 0);
         if (!status)
             status = bd_writer_encode(self->writer);
         if (status && !failed) {
@@ -46,7 +51,7 @@ static void *encode(void *user)
 
 static bool start(struct bd_async_writer *self)
 {
-    struct bd_frame empty = { 0 };
+    struct entry empty = { 0 };
     if (av_thread_message_queue_alloc(&self->waiting, capacity, sizeof empty) < 0 ||
         av_thread_message_queue_alloc(&self->spare, capacity, sizeof empty) < 0)
         return false;
@@ -57,10 +62,10 @@ static bool start(struct bd_async_writer *self)
 
 static void destroy(struct bd_async_writer *self)
 {
-    struct bd_frame frame;
+    struct entry entry;
     while (self->spare &&
-           av_thread_message_queue_recv(self->spare, &frame, AV_THREAD_MESSAGE_NONBLOCK) >= 0)
-        bd_frame_destroy(&frame);
+           av_thread_message_queue_recv(self->spare, &entry, AV_THREAD_MESSAGE_NONBLOCK) >= 0)
+        bd_frame_destroy(&entry.copy);
     av_thread_message_queue_free(&self->waiting);
     av_thread_message_queue_free(&self->spare);
     free(self);
@@ -96,15 +101,26 @@ static enum bd_status report_failure(struct bd_async_writer *self)
     return bd_fail(failure, "%s", self->detail);
 }
 
+static enum bd_status give(struct bd_async_writer *writer, const struct bd_frame *frame, bool lent)
+{
+    struct entry entry;
+    av_thread_message_queue_recv(writer->spare, &entry, 0);
+    enum bd_status status = report_failure(writer);
+    if (!status && !lent)
+        status = bd_frame_copy(&entry.copy, frame);
+    entry.picture = lent ? *frame : entry.copy;
+    av_thread_message_queue_send(status ? writer->spare : writer->waiting, &entry, 0);
+    return status;
+}
+
 enum bd_status bd_async_writer_write(struct bd_async_writer *writer, const struct bd_frame *frame)
 {
-    struct bd_frame copy;
-    av_thread_message_queue_recv(writer->spare, &copy, 0);
-    enum bd_status status = report_failure(writer);
-    if (!status)
-        status = bd_frame_copy(&copy, frame);
-    av_thread_message_queue_send(status ? writer->spare : writer->waiting, &copy, 0);
-    return status;
+    return give(writer, frame, false);
+}
+
+enum bd_status bd_async_writer_lend(struct bd_async_writer *writer, const struct bd_frame *frame)
+{
+    return give(writer, frame, true);
 }
 
 void bd_async_writer_keep_old(struct bd_async_writer *writer)

@@ -19,6 +19,10 @@ enum bd_status bd_async_writer_open(struct bd_async_writer **writer, const char 
  * returned here once; nothing is written after it. */
 enum bd_status bd_async_writer_write(struct bd_async_writer *writer, const struct bd_frame *frame);
 
+/* The same without a copy: the frame's pixels must stay until the next call of one of both, or of
+ * bd_async_writer_close, has returned. */
+enum bd_status bd_async_writer_lend(struct bd_async_writer *writer, const struct bd_frame *frame);
+
 /* As bd_writer_keep_old. */
 void bd_async_writer_keep_old(struct bd_async_writer *writer);
 

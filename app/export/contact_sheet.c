@@ -124,10 +124,10 @@ static enum bd_status add(void *output, const struct bd_result *result,
     sheet->in_last++;
     struct moment *moment = &sheet->moments[sheet->count - 1];
     /* an eighth more, so that an approaching object is not scaled again in every frame */
-    if (moment->foreground >= 0 &&
-        result->foreground_pixels <= moment->foreground + moment->foreground / 8)
+    int64_t foreground = bd_mask_pixels(result->mask);
+    if (moment->foreground >= 0 && foreground <= moment->foreground + moment->foreground / 8)
         return BD_OK;
-    moment->foreground = result->foreground_pixels;
+    moment->foreground = foreground;
     for (int k = 0; k < kinds; k++) {
         enum bd_status status =
             bd_scale(&sheet->scalers[k], &moment->cells[k], pictures[k], BD_SCALE_AREA);

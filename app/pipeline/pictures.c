@@ -11,7 +11,7 @@
 #include "video/scale.h"
 #include "video/upscale.h"
 
-enum { least_masks = 6, most_masks = 64, most_mask_bytes = 24 << 20 };
+enum { two_masks = 2, least_masks = 6, most_masks = 64, most_mask_bytes = 24 << 20 };
 
 struct bd_pictures {
     unsigned wants;
@@ -70,7 +70,7 @@ static enum bd_status open_frames(struct bd_pictures *self, int width, int heigh
     enum bd_pixel_format format = (enum bd_pixel_format)settings->channels;
     bool small = self->wants & BD_WANT_SMALL;
     enum bd_status status = BD_OK;
-    self->mask_count = self->wants & BD_WANT_LATER ? masks_of(width, height) : 1;
+    self->mask_count = self->wants & BD_WANT_LATER ? masks_of(width, height) : two_masks;
     for (int i = 0; i < self->mask_count && !status; i++)
         status = open_mask(self, &self->masks[i], width, height);
     if (!status && (self->wants & BD_WANT_SHADOWS))
@@ -225,37 +225,30 @@ static enum bd_status make_mask(struct bd_pictures *self, const struct bd_frame 
     return status;
 }
 
-/* How many pixels of a row are 255; the others are 0. Eight are added up by one product: on a GPU's
- * host a mask of 1920 x 1080 took a third of a frame's time pixel by pixel. */
-static int64_t count_set(const uint8_t *row, int width)
+int64_t bd_mask_pixels(const struct bd_frame *mask)
 {
-    const uint64_t ones = 0x0101010101010101;
     int64_t count = 0;
-    int x = 0;
-    for (uint64_t eight; x + (int)sizeof eight <= width; x += (int)sizeof eight) {
-        memcpy(&eight, row + x, sizeof eight);
-        count += (int64_t)((eight & ones) * ones >> 56);
+    for (int y = 0; y < mask->height; y++) {
+        const uint8_t *row = mask->data + (int64_t)y * mask->stride;
+        unsigned in_row = 0;
+        for (int x = 0; x < mask->width; x++)
+            in_row += row[x] & 1;
+        count += in_row;
     }
-    for (; x < width; x++)
-        count += row[x] & 1;
     return count;
 }
 
-/* Clears `mask` where the region of interest is black. Returns how many of its pixels are set then.
- */
-static int64_t apply_roi(const struct bd_pictures *self, struct bd_frame *mask)
+/* Clears `mask` where the region of interest is black. */
+static void apply_roi(const struct bd_pictures *self, struct bd_frame *mask)
 {
     enum { black_below = 128 };
     const struct bd_frame *roi = &self->roi;
-    int64_t count = 0;
-    for (int y = 0; y < mask->height; y++) {
+    for (int y = 0; y < mask->height && roi->data; y++) {
         uint8_t *row = mask->data + (int64_t)y * mask->stride;
-        const uint8_t *keep = roi->data ? roi->data + (int64_t)y * roi->stride : NULL;
-        for (int x = 0; keep && x < mask->width; x++)
+        const uint8_t *keep = roi->data + (int64_t)y * roi->stride;
+        for (int x = 0; x < mask->width; x++)
             row[x] &= (uint8_t)(keep[x] < black_below ? 0 : 255);
-        count += count_set(row, mask->width);
     }
-    return count;
 }
 
 /* The mask, with shadows where it is black and the region of interest is not. */
@@ -286,7 +279,7 @@ enum bd_status bd_pictures_make(struct bd_pictures *self, struct bd_result *resu
     if (status)
         return status;
     struct bd_frame *mask = &self->masks[self->newest];
-    result->foreground_pixels = apply_roi(self, mask);
+    apply_roi(self, mask);
     result->mask = result->labels = mask;
     if (separation->shadow) {
         make_labels(self, separation->shadow, settings);

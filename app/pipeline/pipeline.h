@@ -52,8 +52,7 @@ struct bd_result {
     int object_count;
     const struct bd_past *past; /* what this frame shows of earlier ones, as bd_tracker_past */
     int past_count;
-    double time;               /* seconds: pts x time base */
-    int64_t foreground_pixels; /* of the full-size mask */
+    double time; /* seconds: pts x time base */
     int rank, columns;
     bool learned;
     int64_t dropped; /* live frames dropped so far */
@@ -90,7 +89,11 @@ enum bd_status bd_pipeline_look_ahead(struct bd_pipeline *pipeline, double *shar
  * had. */
 bool bd_pipeline_starting(const struct bd_pipeline *pipeline);
 
-/* Receives a separated frame, whose pictures and objects are valid during the call. */
+/* How many pixels of the mask are 255. */
+int64_t bd_mask_pixels(const struct bd_frame *mask);
+
+/* Receives a separated frame, whose pictures and objects are valid during the call, and the mask
+ * until the next call has returned, or the pipeline is closed. */
 typedef enum bd_status bd_result_sink(void *user, const struct bd_result *result);
 
 /* Each frame goes to `pictures`, then to `objects`. Both get all that is wanted. But with

@@ -157,7 +157,7 @@ static void describe(struct bd_view_worker *worker, struct bd_view_result *out,
         worker->first_time_known = true;
     }
     out->position = result->time - worker->first_time;
-    out->foreground = (double)result->foreground_pixels /
+    out->foreground = (double)bd_mask_pixels(result->mask) /
                       ((double)result->input->width * (double)result->input->height);
     out->rank = result->rank;
     out->columns = result->columns;

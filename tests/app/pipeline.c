@@ -283,7 +283,7 @@ static void pictures_agree_with_the_mask(void **state)
                         assert_int_equal(over[c], in[c]);
                 }
             }
-        assert_int_equal(count, r.foreground_pixels);
+        assert_int_equal(count, bd_mask_pixels(r.mask));
         assert_int_equal(r.overlay->pts, r.input->pts);
     }
     bd_pipeline_close(&pipeline);

@@ -40,7 +40,7 @@ static enum bd_status add_frame(void *user, const struct bd_result *result)
     if (result->input->index != sums->count || sums->count >= frames)
         return bd_fail(BD_ERROR_ARGUMENT, "frame %d came as number %d", (int)result->input->index,
                        sums->count);
-    uint64_t sum = add_picture((uint64_t)result->foreground_pixels, result->mask);
+    uint64_t sum = add_picture((uint64_t)bd_mask_pixels(result->mask), result->mask);
     sums->of[sums->count++] = add_picture(add_picture(sum, result->background), result->overlay);
     return BD_OK;
 }
