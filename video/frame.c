@@ -72,3 +72,16 @@ enum bd_status bd_frame_copy(struct bd_frame *dst, const struct bd_frame *src)
     bd_frame_copy_times(dst, src);
     return BD_OK;
 }
+
+int64_t bd_mask_pixels(const struct bd_frame *mask)
+{
+    int64_t count = 0;
+    for (int y = 0; y < mask->height; y++) {
+        const uint8_t *row = mask->data + (int64_t)y * mask->stride;
+        unsigned in_row = 0;
+        for (int x = 0; x < mask->width; x++)
+            in_row += row[x] & 1;
+        count += in_row;
+    }
+    return count;
+}

@@ -39,8 +39,17 @@ void bd_frame_destroy(struct bd_frame *frame);
  * the format differs, and a reference to its decoded picture. `dst` must be all zero or created. */
 enum bd_status bd_frame_copy(struct bd_frame *dst, const struct bd_frame *src);
 
+/* The frame's time in seconds; `base` is its stream's. */
+static inline double bd_frame_time(const struct bd_frame *frame, struct bd_rational base)
+{
+    return (double)frame->pts * (double)base.num / (double)base.den;
+}
+
 /* Copies index, pts and duration. */
 void bd_frame_copy_times(struct bd_frame *dst, const struct bd_frame *src);
+
+/* How many pixels of a mask (BD_GRAY8, 0 or 255) are 255. */
+int64_t bd_mask_pixels(const struct bd_frame *mask);
 
 /* Makes sure that `frame` has pixels of this size and format, undefined when it had not, and no
  * decoded picture. */

@@ -4,11 +4,7 @@
 
 #include "base/clock.h"
 
-double bd_in_flight_time(const struct bd_in_flight *flight, const struct bd_frame *frame)
-{
-    struct bd_rational base = flight->info->time_base;
-    return (double)frame->pts * (double)base.num / (double)base.den;
-}
+enum { most_submitted = bd_queue_most_held - bd_in_flight_most_returned - bd_registration_frames };
 
 /* Returns the oldest frame that is held to the queue. */
 static void release(struct bd_in_flight *flight)
@@ -24,20 +20,32 @@ void bd_in_flight_release(struct bd_in_flight *flight, int keep)
         release(flight);
 }
 
+static enum bd_status take_next(struct bd_in_flight *flight, struct bd_registered *next)
+{
+    if (flight->registration)
+        return bd_registration_next(flight->registration, next);
+    *next = (struct bd_registered){ 0 };
+    return bd_queue_next(flight->queue, &next->frame, &next->picture);
+}
+
 /* Submits the next frame of the queue. */
 static enum bd_status submit_next(struct bd_in_flight *flight)
 {
-    const struct bd_frame *frame, *picture;
-    enum bd_status status = bd_queue_next(flight->queue, &frame, &picture);
+    struct bd_registered next;
+    enum bd_status status = take_next(flight, &next);
     if (status)
         return status;
     flight->held++;
-    double begin = bd_clock_seconds(), time = bd_in_flight_time(flight, frame);
-    struct bd_similarity *motion = &flight->motions[flight->submitted_count];
-    bd_stabiliser_register(flight->stabiliser, picture, time, &picture, motion);
-    status = bd_separator_submit(flight->separator, picture->data, picture->stride, time);
+    double begin = bd_clock_seconds(), time = bd_frame_time(next.frame, flight->info->time_base);
+    if (!flight->registration)
+        bd_stabiliser_register(flight->stabiliser, next.picture, time, &next.picture, &next.motion);
+    flight->motions[flight->submitted_count] = next.motion;
+    flight->moved = next.moved;
+    status = bd_separator_submit(flight->separator, next.picture->data, next.picture->stride, time);
+    if (flight->registration)
+        bd_registration_taken(flight->registration);
     if (!status)
-        flight->submitted[flight->submitted_count++] = frame;
+        flight->submitted[flight->submitted_count++] = next.frame;
     flight->seconds = bd_clock_seconds() - begin;
     return status;
 }
@@ -57,23 +65,32 @@ static enum bd_status receive_oldest(struct bd_in_flight *flight, const struct b
     return bd_separator_receive(flight->separator, separation);
 }
 
+static bool has_moved(const struct bd_in_flight *flight)
+{
+    return flight->registration ? flight->moved : bd_stabiliser_moved(flight->stabiliser);
+}
+
 /* Whether one more frame must be submitted. After a relocation none is, until no frame is in flight
  * and the new scene has been learned. */
 static bool wants_more(const struct bd_in_flight *flight, int depth)
 {
     if (flight->ended)
         return false;
-    return !flight->submitted_count ||
-           (flight->submitted_count < depth && !bd_stabiliser_moved(flight->stabiliser));
+    return !flight->submitted_count || (flight->submitted_count < depth && !has_moved(flight));
 }
 
 /* Before each frame: learns the new scene after a relocation, unless the separator is frozen. */
 static enum bd_status learn_relocation(struct bd_in_flight *flight)
 {
-    bd_stabiliser_freeze(flight->stabiliser, bd_separator_frozen(flight->separator));
-    if (flight->submitted_count || !bd_stabiliser_moved(flight->stabiliser))
+    if (!flight->registration)
+        bd_stabiliser_freeze(flight->stabiliser, bd_separator_frozen(flight->separator));
+    if (flight->submitted_count || !has_moved(flight))
         return BD_OK;
-    return bd_stabiliser_learn(flight->stabiliser, flight->separator);
+    enum bd_status status = bd_stabiliser_learn(flight->stabiliser, flight->separator);
+    flight->moved = false;
+    if (flight->registration)
+        bd_registration_go_on(flight->registration);
+    return status;
 }
 
 /* Only one frame is in flight for a live camera, so that no frame waits for the next one. The same
@@ -83,8 +100,8 @@ enum bd_status bd_in_flight_next(struct bd_in_flight *flight, const struct bd_fr
 {
     bool alone = flight->info->live || bd_separator_frozen(flight->separator);
     int depth = alone ? 1 : bd_separator_depth(flight->separator);
-    if (depth > bd_queue_most_held - bd_in_flight_most_returned)
-        depth = bd_queue_most_held - bd_in_flight_most_returned;
+    if (depth > most_submitted)
+        depth = most_submitted;
     flight->seconds = 0;
     while (wants_more(flight, depth)) {
         flight->ended = learn_relocation(flight);
@@ -102,6 +119,7 @@ enum bd_status bd_in_flight_next(struct bd_in_flight *flight, const struct bd_fr
 enum bd_status bd_in_flight_seek(struct bd_in_flight *flight, double seconds)
 {
     enum bd_status status = BD_OK;
+    flight->held += bd_registration_close(&flight->registration);
     /* A frame whose submission failed may be in flight too. */
     while (!status && bd_separator_in_flight(flight->separator)) {
         struct bd_separation separation;
@@ -116,4 +134,17 @@ enum bd_status bd_in_flight_seek(struct bd_in_flight *flight, double seconds)
     if (!status)
         flight->ended = BD_OK;
     return status;
+}
+
+enum bd_status bd_in_flight_register_ahead(struct bd_in_flight *flight)
+{
+    if (!flight->stabiliser || flight->info->live || flight->registration)
+        return BD_OK;
+    return bd_registration_open(&flight->registration, flight->queue, flight->stabiliser,
+                                flight->info->time_base);
+}
+
+void bd_in_flight_close(struct bd_in_flight *flight)
+{
+    bd_registration_close(&flight->registration);
 }

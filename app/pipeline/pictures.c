@@ -225,19 +225,6 @@ static enum bd_status make_mask(struct bd_pictures *self, const struct bd_frame 
     return status;
 }
 
-int64_t bd_mask_pixels(const struct bd_frame *mask)
-{
-    int64_t count = 0;
-    for (int y = 0; y < mask->height; y++) {
-        const uint8_t *row = mask->data + (int64_t)y * mask->stride;
-        unsigned in_row = 0;
-        for (int x = 0; x < mask->width; x++)
-            in_row += row[x] & 1;
-        count += in_row;
-    }
-    return count;
-}
-
 /* Clears `mask` where the region of interest is black. */
 static void apply_roi(const struct bd_pictures *self, struct bd_frame *mask)
 {

@@ -25,6 +25,9 @@ enum { queue_frames = 8, live_queue_frames = 2 };
 /* Threads that scale frames: a colour frame of 1920x1080 takes one thread 2 ms. */
 enum { scaling_threads = 4 };
 
+/* Cores from which on frames are registered in a thread of their own. */
+enum { least_for_registration = 4 };
+
 /* Seconds of look-ahead from which on it is read in several parts. */
 enum { least_for_parts = 10 };
 
@@ -57,6 +60,7 @@ struct bd_pipeline {
 
     struct bd_stabiliser *stabiliser; /* registers frames; NULL: not wanted */
     struct bd_in_flight flight;       /* live solver: between the queue and the separator */
+    bool ahead;                       /* frames are to be registered in a thread of their own */
     struct bd_pictures *pictures;
 };
 
@@ -286,6 +290,8 @@ static enum bd_status separate(struct bd_pipeline *pipeline, struct bd_separated
     struct bd_separation *separation = &separated->separation;
     *separated = (struct bd_separated){ 0 };
     enum bd_status status = initialise(pipeline);
+    if (!status && pipeline->ahead && pipeline->separator)
+        status = bd_in_flight_register_ahead(&pipeline->flight);
     if (!status && pipeline->batch)
         status = bd_batch_next(pipeline->batch, pipeline->queue, &frame, separation);
     else if (!status)
@@ -295,7 +301,7 @@ static enum bd_status separate(struct bd_pipeline *pipeline, struct bd_separated
     separated->settings =
         pipeline->separator ? *bd_separator_options(pipeline->separator) : pipeline->settings;
     separated->result = (struct bd_result){ .input = frame,
-                                            .time = bd_in_flight_time(&pipeline->flight, frame),
+                                            .time = bd_frame_time(frame, pipeline->info->time_base),
                                             .rank = separation->rank,
                                             .columns = separation->columns,
                                             .learned = separation->learned,
@@ -360,6 +366,7 @@ enum bd_status bd_pipeline_run(struct bd_pipeline *pipeline, int64_t limit,
     struct bd_finisher *finisher;
     bool starting = false;
     bd_in_flight_release(&pipeline->flight, 0);
+    pipeline->ahead = bd_cores_of(pipeline->options) >= least_for_registration;
     enum bd_status status =
         bd_finisher_open(&finisher, device_in_use(pipeline), pipeline->pictures,
                          pipeline->stabiliser, sinks, pipeline->wants & BD_WANT_LATER);
@@ -430,6 +437,7 @@ void bd_pipeline_close(struct bd_pipeline **pipeline)
     if (!self)
         return;
     atomic_store(&self->closing, true); /* ends a blocking read */
+    bd_in_flight_close(&self->flight);
     bd_initialiser_close(&self->initialiser);
     bd_queue_close(&self->queue);
     bd_reader_close(&self->reader);

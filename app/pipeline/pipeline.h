@@ -89,9 +89,6 @@ enum bd_status bd_pipeline_look_ahead(struct bd_pipeline *pipeline, double *shar
  * had. */
 bool bd_pipeline_starting(const struct bd_pipeline *pipeline);
 
-/* How many pixels of the mask are 255. */
-int64_t bd_mask_pixels(const struct bd_frame *mask);
-
 /* Receives a separated frame, whose pictures and objects are valid during the call, and the mask
  * until the next call has returned, or the pipeline is closed. */
 typedef enum bd_status bd_result_sink(void *user, const struct bd_result *result);

@@ -113,5 +113,5 @@ int bd_picture_threads(const struct bd_options *options, bool window)
 int bd_moving_threads(const struct bd_options *options)
 {
     enum { most = 8 };
-    return between(1, bd_cores_of(options) / 4, most);
+    return between(1, bd_cores_of(options) / 2, most);
 }

@@ -194,18 +194,24 @@ static void locate(struct bd_stabiliser *stabiliser, const struct bd_frame *pict
                                             stabiliser->last, stabiliser->origin);
 }
 
-void bd_stabiliser_register(struct bd_stabiliser *stabiliser, const struct bd_frame *picture,
-                            double time, const struct bd_frame **registered,
-                            struct bd_similarity *motion)
+void bd_stabiliser_measure(struct bd_stabiliser *stabiliser, const struct bd_frame *picture,
+                           double time)
 {
-    *registered = picture;
-    *motion = (struct bd_similarity){ 0 };
     if (!stabiliser)
         return;
     if (time < 0)
         locate_ahead(stabiliser, picture);
     else
         locate(stabiliser, picture, time);
+}
+
+void bd_stabiliser_move(struct bd_stabiliser *stabiliser, const struct bd_frame *picture,
+                        const struct bd_frame **registered, struct bd_similarity *motion)
+{
+    *registered = picture;
+    *motion = (struct bd_similarity){ 0 };
+    if (!stabiliser)
+        return;
     if (!stabiliser->active) {
         stabiliser->filled = false;
         return;
@@ -223,6 +229,14 @@ void bd_stabiliser_register(struct bd_stabiliser *stabiliser, const struct bd_fr
     bd_frame_copy_times(out, picture);
     *registered = out;
     *motion = by;
+}
+
+void bd_stabiliser_register(struct bd_stabiliser *stabiliser, const struct bd_frame *picture,
+                            double time, const struct bd_frame **registered,
+                            struct bd_similarity *motion)
+{
+    bd_stabiliser_measure(stabiliser, picture, time);
+    bd_stabiliser_move(stabiliser, picture, registered, motion);
 }
 
 /* Moves a picture of `channels` back, if there is one. */
@@ -252,7 +266,6 @@ void bd_stabiliser_restore(struct bd_stabiliser *stabiliser, struct bd_similarit
     if (!stabiliser || bd_similarity_is_none(motion))
         return;
     struct bd_similarity back = bd_similarity_inverse(motion);
-    size_t pixels = (size_t)stabiliser->width * (size_t)stabiliser->height;
     restore_picture(stabiliser, &separation->background, stabiliser->background,
                     stabiliser->channels, back);
     restore_picture(stabiliser, &separation->difference, stabiliser->difference, 1, back);
@@ -260,11 +273,14 @@ void bd_stabiliser_restore(struct bd_stabiliser *stabiliser, struct bd_similarit
     restore_mask(stabiliser, &separation->shadow, stabiliser->shadow, back);
     if (!separation->mask)
         return;
-    separation->foreground = 0;
-    for (size_t i = 0; i < pixels; i++)
-        separation->foreground += separation->mask[i] & 1;
+    const struct bd_frame mask = { .width = stabiliser->width,
+                                   .height = stabiliser->height,
+                                   .stride = stabiliser->width,
+                                   .data = stabiliser->mask };
+    separation->foreground = bd_mask_pixels(&mask);
+    size_t pixels = (size_t)stabiliser->width * (size_t)stabiliser->height;
     for (size_t i = 0; i < pixels && separation->shadow; i++)
-        stabiliser->shadow[i] &= (uint8_t)~separation->mask[i];
+        stabiliser->shadow[i] &= (uint8_t)~stabiliser->mask[i];
 }
 
 void bd_stabiliser_freeze(struct bd_stabiliser *stabiliser, bool frozen)

@@ -45,6 +45,12 @@ void bd_stabiliser_register(struct bd_stabiliser *stabiliser, const struct bd_fr
                             double time, const struct bd_frame **registered,
                             struct bd_similarity *motion);
 
+/* The same in two steps: measuring leaves the *registered picture of the frame before alone. */
+void bd_stabiliser_measure(struct bd_stabiliser *stabiliser, const struct bd_frame *picture,
+                           double time);
+void bd_stabiliser_move(struct bd_stabiliser *stabiliser, const struct bd_frame *picture,
+                        const struct bd_frame **registered, struct bd_similarity *motion);
+
 /* Moves the pictures of a separation back to where the frame was. `motion` is what
  * bd_stabiliser_register returned for this frame. The pictures are valid until the next call. May
  * be called while another thread registers a later frame. At
