@@ -92,16 +92,18 @@ static enum bd_status decompose(struct bd_separator *s)
     return s->backend->ops->svd->compute(s->svd, s->r.data, s->r.ld, NULL, NULL, 0);
 }
 
-/* A new basis from the SVD of R of the window: singular vectors above tau, thresholded softly. */
-static enum bd_status learn_basis(struct bd_separator *s)
+/* A new basis from the SVD of R of the window: singular vectors above tau, thresholded softly. Or
+ * the part of it that is made ahead. */
+static enum bd_status learn_basis(struct bd_separator *s, bool ahead)
 {
     const struct bd_backend_ops *ops = s->backend->ops;
+    const struct bd_separation_ops *separation = ops->separation;
     const struct bd_separator_options *o = &s->options;
     double m = (double)o->width * o->height * o->channels, tau = o->lambda * sqrt(m);
     int64_t ldv;
     const float *v = ops->svd->v(s->svd, &ldv);
-    return ops->separation->basis(s->state, s->order, s->columns, (float)o->lambda, tau,
-                                  ops->svd->sigma(s->svd), v, ldv);
+    return (ahead ? separation->basis_ahead : separation->basis)(
+        s->state, s->order, s->columns, (float)o->lambda, tau, ops->svd->sigma(s->svd), v, ldv);
 }
 
 /* One iteration on the whole window from its frames: CAQR of X, SVD of R, new basis. */
@@ -114,7 +116,7 @@ static enum bd_status refine(struct bd_separator *s)
     s->r_valid = s->options.refine <= 0; /* else R is made again before it is used */
     s->renewed = s->submitted;
     status = decompose(s);
-    return status == BD_OK ? learn_basis(s) : status;
+    return status == BD_OK ? learn_basis(s, false) : status;
 }
 
 /* The slot for the next frame: a free one, or the oldest, which leaves the window and R. The slot
@@ -160,13 +162,17 @@ static enum bd_status append_newest(struct bd_separator *s, int part)
     return status;
 }
 
-/* R's share of part `part` of the slide: the SVD of the R that the part before has left, products.
- */
+/* R's share of part `part` of the slide: the SVD of the R that the part before has left, products,
+ * in the end part of the basis. */
 static enum bd_status slide_r(struct bd_separator *s, int part)
 {
     enum bd_status status = s->appended ? decompose(s) : BD_OK;
     s->appended = false;
-    return status == BD_OK && part < bd_sep_gram_parts ? append_newest(s, part) : status;
+    if (status != BD_OK)
+        return status;
+    if (part < bd_sep_gram_parts)
+        return append_newest(s, part);
+    return s->backend->ops->separation->basis_ahead ? learn_basis(s, true) : BD_OK;
 }
 
 /* The same, beside the frames where the backend can do that. */
@@ -191,7 +197,7 @@ static enum bd_status slide_on(struct bd_separator *s)
         return slide_r_beside(s, part);
     s->sliding = false;
     if (s->r_valid)
-        status = learn_basis(s);
+        status = learn_basis(s, false);
     int refinements = s->options.refine <= 0 ? !s->r_valid : s->options.refine;
     for (int i = 0; status == BD_OK && i < refinements; i++)
         status = refine(s);

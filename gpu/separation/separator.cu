@@ -345,6 +345,7 @@ const struct bd_separation_ops bd_cuda_separation_ops = {
     .beside = bd_cuda_sep_beside,
     .reduce = bd_cuda_sep_reduce,
     .basis = bd_cuda_sep_basis,
+    .basis_ahead = NULL, /* all of it takes a GPU less than a frame */
     .compare = bd_cuda_sep_compare,
     .stable = bd_cuda_sep_stable,
     .remove_ghosts = bd_cuda_sep_remove_ghosts,

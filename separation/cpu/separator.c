@@ -393,6 +393,7 @@ const struct bd_separation_ops bd_cpu_separation_ops = {
     .recall = bd_cpu_sep_recall,
     .gram = bd_cpu_sep_gram,
     .reduce = bd_cpu_sep_reduce,
+    .basis_ahead = bd_cpu_sep_basis_ahead,
     .basis = bd_cpu_sep_basis,
     .compare = sep_compare,
     .stable = bd_cpu_sep_stable,

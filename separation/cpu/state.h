@@ -37,7 +37,9 @@ struct bd_cpu_separator {
     double *products;        /* n: X^T b of the columns in order, b the first column of B */
     float products_lambda;   /* lambda of X in them; 0: the window or B has changed since */
     int64_t products_chunks; /* that the parts of gram so far went over; 0 as above */
-    double drift;            /* of R: separation/shared/drift.h */
+    int64_t basis_chunks; /* of B_next that are made ahead of the basis, with this lambda and g */
+    float basis_lambda;
+    double drift;    /* of R: separation/shared/drift.h */
     double *partial; /* chunks x 2 max(n, bd_max_rank): sums of the items, added up in order */
     struct bd_tsqr *tsqr;
     float *tiles;    /* threads x 2 x bd_sep_chunk */
@@ -123,6 +125,7 @@ static inline void bd_sep_forget_products(struct bd_cpu_separator *state)
 {
     state->products_lambda = 0;
     state->products_chunks = 0;
+    state->basis_chunks = 0;
 }
 
 /* `rounds` robust rounds for w (bd_max_rank values, in and out) of the picture f on B.
@@ -138,6 +141,8 @@ enum bd_status bd_cpu_sep_gram(void *state, const int *order, int count, float l
                                double *g, bool *whole);
 enum bd_status bd_cpu_sep_reduce(void *state, const int *order, int count, float lambda, float *r,
                                  int64_t ldr);
+enum bd_status bd_cpu_sep_basis_ahead(void *state, const int *order, int count, float lambda,
+                                      double tau, const float *sigma, const float *v, int64_t ldv);
 enum bd_status bd_cpu_sep_basis(void *state, const int *order, int count, float lambda, double tau,
                                 const float *sigma, const float *v, int64_t ldv);
 enum bd_status bd_cpu_sep_stable(void *state, const int *order, int count, float lambda,

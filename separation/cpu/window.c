@@ -270,16 +270,25 @@ static void make_basis(const struct sweep *sweep, int64_t from, int64_t count)
         add_column(sweep, j, from, count);
 }
 
-/* Rows of B_next = X G, and the chunk's parts of w_next = B_next^T B w, and of the sums of b^2 of
- * the first column of B_next and of b^4 of the others. */
+static void make_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct sweep *sweep = arg;
+    int64_t from, count = bd_sep_range(sweep->state, chunk, &from);
+    for (int64_t i = 0; i < count; i += few_rows)
+        make_basis(sweep, from + i, rows_at(i, count));
+}
+
+/* Rows of B_next = X G, unless they are made, and the chunk's parts of w_next = B_next^T B w, and
+ * of the sums of b^2 of the first column of B_next and of b^4 of the others. */
 static void basis_chunk(void *arg, int64_t chunk, int thread)
 {
     const struct sweep *sweep = arg;
     struct bd_cpu_separator *state = sweep->state;
     int64_t from, count = bd_sep_range(state, chunk, &from);
     float *square = tile(state, thread, 0), *l = tile(state, thread, 1);
-    for (int64_t i = 0; i < count; i += few_rows)
-        make_basis(sweep, from + i, rows_at(i, count));
+    if (chunk >= state->basis_chunks)
+        make_chunk(arg, chunk, thread);
     memset(l, 0, (size_t)count * sizeof *l);
     for (int k = 0; k < state->rank; k++)
         state->exact->add_multiple(count, state->w[k], state->basis + k * state->ld + from, l);
@@ -295,28 +304,60 @@ static void basis_chunk(void *arg, int64_t chunk, int thread)
     }
 }
 
+/* The rank of the new basis, its largest singular value with right vector, and G. 0: darker than
+ * lambda. Rows that were made ahead with other numbers count no more. */
+static int plan_basis(struct sweep *sweep, double tau, const float *sigma, const float *v,
+                      int64_t ldv, float *largest, float *direction)
+{
+    struct bd_cpu_separator *state = sweep->state;
+    const int count = sweep->count;
+    bool same = state->basis_lambda == sweep->lambda;
+    state->drift = 0;
+    while (sweep->rank < state->shape.rank && sweep->rank < count && sigma[sweep->rank] > tau)
+        sweep->rank++;
+    if (sweep->rank)
+        iterate_first(sweep, sigma[0], v, largest, direction);
+    for (int k = 0; k < sweep->rank; k++)
+        for (int j = 0; j < count; j++) {
+            float *g = &state->g[(int64_t)k * count + j], before = *g;
+            *g = k ? v[k * ldv + j] / sigma[k] : direction[j] / *largest;
+            same &= *g == before;
+        }
+    if (!same)
+        state->basis_chunks = 0;
+    state->basis_lambda = sweep->lambda;
+    return sweep->rank;
+}
+
+enum bd_status bd_cpu_sep_basis_ahead(void *arg, const int *order, int count, float lambda,
+                                      double tau, const float *sigma, const float *v, int64_t ldv)
+{
+    struct bd_cpu_separator *state = arg;
+    struct sweep sweep = {
+        .state = state, .order = order, .count = count, .lambda = lambda, .g = state->g
+    };
+    float direction[bd_max_window] = { 0 }, largest;
+    const double drift = state->drift;
+    if (state->products_lambda == lambda &&
+        plan_basis(&sweep, tau, sigma, v, ldv, &largest, direction)) {
+        bd_pool_run(state->pool, make_chunk, &sweep, state->chunks / 2);
+        state->basis_chunks = state->chunks / 2;
+    }
+    state->drift = drift;
+    return BD_OK;
+}
+
 enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float lambda, double tau,
                                 const float *sigma, const float *v, int64_t ldv)
 {
     struct bd_cpu_separator *state = arg;
-    int rank = 0;
-    while (rank < state->shape.rank && rank < count && sigma[rank] > tau)
-        rank++;
-    state->drift = 0;
-    if (!rank) /* darker than lambda: keep the basis there is */
-        return BD_OK;
-    struct sweep sweep = { .state = state,
-                           .order = order,
-                           .count = count,
-                           .lambda = lambda,
-                           .rank = rank,
-                           .g = state->g };
+    struct sweep sweep = {
+        .state = state, .order = order, .count = count, .lambda = lambda, .g = state->g
+    };
     float direction[bd_max_window] = { 0 }, largest;
-    iterate_first(&sweep, sigma[0], v, &largest, direction);
-    for (int k = 0; k < rank; k++)
-        for (int j = 0; j < count; j++)
-            state->g[(int64_t)k * count + j] =
-                k ? v[k * ldv + j] / sigma[k] : direction[j] / largest;
+    const int rank = plan_basis(&sweep, tau, sigma, v, ldv, &largest, direction);
+    if (!rank) /* keep the basis there is */
+        return BD_OK;
     bd_pool_run(state->pool, basis_chunk, &sweep, state->chunks);
     float *basis = state->basis;
     state->basis = state->next_basis;

@@ -31,8 +31,8 @@ static const double bd_sep_least_participation = 0.2;
  * is at least this share of sigma(1) |b|. */
 static const float bd_sep_near_share = 0.9f;
 
-/* A slide is spread over so many frames: calls of gram in the first of them, and the basis in the
- * last. */
+/* A slide is spread over so many frames: calls of gram in the first of them, then the SVD of R with
+ * part of the basis, and the rest of it in the last. */
 enum { bd_sep_gram_parts = 4, bd_sep_slide_frames = bd_sep_gram_parts + 2 };
 
 /* The first background, from the stable value of each pixel. */
@@ -164,6 +164,10 @@ struct bd_separation_ops {
      * memory. The drift of R (drift.h), 0 where r = 0, is in the results of the next frame. */
     enum bd_status (*basis)(void *state, const int *order, int count, float lambda, double tau,
                             const float *sigma, const float *v, int64_t ldv);
+    /* May be NULL. Part of the work of basis, which follows with the same arguments after further
+     * frames: so that no frame takes all of it. What basis does is the same. */
+    enum bd_status (*basis_ahead)(void *state, const int *order, int count, float lambda,
+                                  double tau, const float *sigma, const float *v, int64_t ldv);
     /* *count := pixels whose values in the columns of two slots differ, in some channel, by more
      * than `reach` grey levels. Waits for it. The difference and the mask of the frame in hand are
      * undefined then. */

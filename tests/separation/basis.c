@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -69,6 +70,98 @@ static void test_far_basis(void **state)
         svds->destroy(svd);
         bd_matrix_destroy(backend, &r);
         bd_backend_close(&backend);
+    }
+}
+
+/* What is asked for before the basis is made. */
+enum ahead { NOTHING, SAME, OTHER_V, OTHER_LAMBDA };
+
+enum { part_side = 250, part_pixels = part_side * part_side, part_columns = 5 };
+
+static void make_part_frame(uint8_t *frame, int number)
+{
+    for (int i = 0; i < part_pixels; i++) {
+        int light = i % part_side < part_side / 2 ? 40 * (number % 3) : 0; /* a second direction */
+        frame[i] =
+            (uint8_t)(60 + i % 89 + light + (int)(hash((uint32_t)(number * part_pixels + i)) % 7));
+    }
+}
+
+/* The background of a frame after a new basis of rank 2, part of which may have been made ahead. */
+static void background_after(const char *name, enum ahead ahead, uint8_t *background)
+{
+    static const int order[part_columns] = { 3, 0, 4, 1, 2 };
+    static const struct bd_detect_params detect = {
+        .threshold = 20, .most = 60, .plain = -1, .median = 1
+    };
+    static uint8_t frame[part_pixels];
+    const struct bd_separation_shape shape = { part_side,    part_side, 1,
+                                               part_columns, 2,         BD_SEPARATOR_BACKGROUND };
+    const double tau = 2 * part_side;
+    struct bd_backend *backend;
+    struct bd_matrix r;
+    struct bd_separation out = { 0 };
+    void *separation, *svd, *products;
+    int64_t ldv;
+    bool whole = false;
+    assert_int_equal(bd_backend_open(&backend, name, 0), BD_OK);
+    const struct bd_separation_ops *ops = backend->ops->separation;
+    const struct bd_svd_ops *svds = backend->ops->svd;
+    assert_int_equal(backend->ops->device->alloc(backend, part_columns * sizeof(double), &products),
+                     BD_OK);
+    assert_int_equal(bd_matrix_create(backend, &r, part_columns, part_columns, BD_F32), BD_OK);
+    assert_int_equal(svds->create(backend, part_columns, &svd), BD_OK);
+    assert_int_equal(ops->create(backend, &shape, &separation), BD_OK);
+    assert_int_equal(ops->reset(separation), BD_OK);
+    for (int j = 0; j < part_columns; j++) {
+        make_part_frame(frame, j);
+        assert_int_equal(ops->load(separation, frame, part_side), BD_OK);
+        assert_int_equal(ops->insert(separation, order[j], 0), BD_OK);
+    }
+    assert_int_equal(ops->stable(separation, order, part_columns, 10, 0), BD_OK);
+    for (int part = 0; part < bd_sep_gram_parts; part++)
+        assert_int_equal(ops->gram(separation, order, part_columns, 10, part, products, &whole),
+                         BD_OK);
+    assert_int_equal(ops->reduce(separation, order, part_columns, 10, r.data, r.ld), BD_OK);
+    assert_int_equal(svds->compute(svd, r.data, r.ld, NULL, NULL, 0), BD_OK);
+    const float *v = svds->v(svd, &ldv), *sigma = svds->sigma(svd);
+    if (ahead != NOTHING && ops->basis_ahead)
+        assert_int_equal(
+            ops->basis_ahead(separation, order, part_columns, ahead == OTHER_LAMBDA ? 20 : 10, tau,
+                             sigma, ahead == OTHER_V ? v + ldv : v, ahead == OTHER_V ? -ldv : ldv),
+            BD_OK);
+    for (int times = 0; times < 2; times++) { /* w changes in between, as by frames */
+        make_part_frame(frame, 7 + times);
+        assert_int_equal(ops->load(separation, frame, part_side), BD_OK);
+        assert_int_equal(ops->project(separation, 3, 10), BD_OK);
+        if (times == 0)
+            assert_int_equal(ops->basis(separation, order, part_columns, 10, tau, sigma, v, ldv),
+                             BD_OK);
+    }
+    assert_int_equal(ops->detect(separation, &detect, 0), BD_OK);
+    assert_int_equal(ops->finish(separation), BD_OK);
+    assert_int_equal(ops->collect(separation, &out), BD_OK);
+    assert_int_equal(out.rank, 2);
+    memcpy(background, out.background, part_pixels);
+    ops->destroy(separation);
+    svds->destroy(svd);
+    bd_matrix_destroy(backend, &r);
+    backend->ops->device->free(backend, products);
+    bd_backend_close(&backend);
+}
+
+/* Whatever was made ahead, and with whatever numbers, the basis is the same. */
+static void test_basis_ahead(void **state)
+{
+    (void)state;
+    static uint8_t plain[part_pixels], other[part_pixels];
+    FOR_EACH_BACKEND(name)
+    {
+        background_after(name, NOTHING, plain);
+        for (enum ahead ahead = SAME; ahead <= OTHER_LAMBDA; ahead++) {
+            background_after(name, ahead, other);
+            assert_memory_equal(plain, other, sizeof plain);
+        }
     }
 }
 
@@ -171,6 +264,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_far_basis),
+        cmocka_unit_test(test_basis_ahead),
         cmocka_unit_test(test_gram),
         cmocka_unit_test(test_compare),
     };
