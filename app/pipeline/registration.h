@@ -22,8 +22,8 @@ struct bd_registered {
     bool moved;                             /* this frame shows a relocation */
 };
 
-/* Starts the thread. It alone uses the queue but for bd_queue_release, and the stabiliser but for
- * bd_stabiliser_restore, until it is closed; `time_base` is the frames'. BD_ERROR_MEMORY. */
+/* Starts the thread. Until it is closed it alone takes frames from the queue, and uses the
+ * stabiliser but for bd_stabiliser_restore; `time_base` is the frames'. BD_ERROR_MEMORY. */
 enum bd_status bd_registration_open(struct bd_registration **registration, struct bd_queue *queue,
                                     struct bd_stabiliser *stabiliser, struct bd_rational time_base);
 

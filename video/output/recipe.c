@@ -50,10 +50,9 @@ static recipes ffv1_gray = { FFV1(GRAY8, true), { 0 } };
 /* Flat runs cost JPEG-LS almost nothing: a mask of 1920 x 1080 takes 2.4 ms of a core and 2.9 KB
  * (X264_MASK 6.1 ms and 4.0 KB, PNG 5.2 ms and 15 KB, FFV1 19 ms and 1.7 KB; 300 masks of vtest.avi
  * enlarged), and half of H.264's time to decode. */
-static recipes mask_gray = { FULL("jpegls", GRAY8, NULL),
-                             FULL("libx264", GRAY8, X264_MASK),
-                             FFV1(GRAY8, true),
-                             { 0 } };
+static recipes mask_gray = {
+    FULL("jpegls", GRAY8, NULL), FULL("libx264", GRAY8, X264_MASK), FFV1(GRAY8, true), { 0 }
+};
 static recipes ffv1_rgb = { FFV1(BGR0, false), { 0 } };
 static recipes ffv1_rgba = { FFV1(BGRA, false), { 0 } };
 static recipes vp9 = { PLAIN("libvpx-vp9", YUV420P, VP9),
@@ -160,11 +159,9 @@ static const struct bd_container {
 static const struct {
     const char *encoder;
     int most;
-} threads[] = { { "libx264", 8 },
-                { "libx264rgb", 8 },
-                { "jpegls", 8 },
-                { "prores_aw", 6 },
-                { "prores_ks", 6 } };
+} threads[] = {
+    { "libx264", 8 }, { "libx264rgb", 8 }, { "jpegls", 8 }, { "prores_aw", 6 }, { "prores_ks", 6 }
+};
 
 static int most_threads(const char *encoder)
 {
