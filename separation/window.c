@@ -187,8 +187,8 @@ static enum bd_status slide_r_beside(struct bd_separator *s, int part)
     return status == BD_OK ? ended : status;
 }
 
-/* The next part of the slide: products, the SVD of R, the basis. Where R must be made again, all of
- * it at once. */
+/* The next part of the slide: products, the SVD of R with half of the basis, the rest of it. Where
+ * R must be made again, all of it at once. */
 static enum bd_status slide_on(struct bd_separator *s)
 {
     enum bd_status status = BD_OK;

@@ -14,7 +14,7 @@ export SDL_RENDER_DRIVER=software SDL_FRAMEBUFFER_ACCELERATION=0
 for name in pool status queue sections; do
     "$build/test_$name"
 done
-"$program" export 'synth:shake?size=160x120&frames=60' --threads 4 --progress none --mask mask.mp4 \
+"$program" export 'synth:shake?size=160x120&frames=60' --threads 4 --progress none --mask mask.mkv \
     --foreground foreground.mov --background background.mp4 --overlay overlay.mp4 --plate plate.png \
     --events events.json --contact-sheet sheet.png
 "$program" export 'synth:easy?size=160x120&frames=60' 'synth:noise?size=160x120&frames=60' nosuch.mp4 -o many \

@@ -13,6 +13,7 @@
 /* Copies beside the picture that is encoded, which has been converted: one waits while the next
  * frame is separated. Four took 69 MB more for the four films of 1920x1080 and were no faster. */
 enum { capacity = 1 };
+_Static_assert(capacity == 1, "a lent picture has been read when the next one is in the queue");
 
 struct entry {
     struct bd_frame picture; /* to be encoded; its pixels are those of `copy`, or the caller's */

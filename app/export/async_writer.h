@@ -27,7 +27,7 @@ enum bd_status bd_async_writer_lend(struct bd_async_writer *writer, const struct
 void bd_async_writer_keep_old(struct bd_async_writer *writer);
 
 /* Writes the waiting frames, finalises the file, ends the thread and nulls. Returns the first error
- * that bd_async_writer_write has not returned. Safe on NULL. */
+ * that has not been returned before. Safe on NULL. */
 enum bd_status bd_async_writer_close(struct bd_async_writer **writer);
 
 #endif

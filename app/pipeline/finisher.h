@@ -1,5 +1,5 @@
 /* Moves what was found in a frame back to where the frame was, makes its full-size pictures and
- * hands them on, in a thread of its own, while the next frame is separated. */
+ * hands them on, in a thread of its own, while the next two are separated. */
 #ifndef BD_APP_PIPELINE_FINISHER_H
 #define BD_APP_PIPELINE_FINISHER_H
 

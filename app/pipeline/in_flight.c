@@ -5,6 +5,7 @@
 #include "base/clock.h"
 
 enum { most_submitted = bd_queue_most_held - bd_in_flight_most_returned - bd_registration_frames };
+_Static_assert(most_submitted >= 1, "a frame can be submitted");
 
 /* Returns the oldest frame that is held to the queue. */
 static void release(struct bd_in_flight *flight)
@@ -126,6 +127,7 @@ enum bd_status bd_in_flight_seek(struct bd_in_flight *flight, double seconds)
         status = bd_separator_receive(flight->separator, &separation);
     }
     flight->submitted_count = flight->returned = 0;
+    flight->moved = false;
     while (flight->held)
         release(flight);
     if (!status)
@@ -138,7 +140,8 @@ enum bd_status bd_in_flight_seek(struct bd_in_flight *flight, double seconds)
 
 enum bd_status bd_in_flight_register_ahead(struct bd_in_flight *flight)
 {
-    if (!flight->stabiliser || flight->info->live || flight->registration)
+    if (!flight->stabiliser || flight->info->live || flight->registration ||
+        bd_stabiliser_moved(flight->stabiliser)) /* the new scene is learned first */
         return BD_OK;
     return bd_registration_open(&flight->registration, flight->queue, flight->stabiliser,
                                 flight->info->time_base);

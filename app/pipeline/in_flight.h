@@ -37,8 +37,8 @@ struct bd_in_flight {
 enum bd_status bd_in_flight_next(struct bd_in_flight *flight, const struct bd_frame **frame,
                                  struct bd_separation *separation, struct bd_similarity *motion);
 
-/* Frames that are not live are from now on registered ahead, in a thread of their own. The
- * stabiliser must not be used by others, nor the separator be frozen. May be called again.
+/* Frames that are not live are from now on registered ahead (registration.h); after a relocation,
+ * once the new scene is learned and this is called again. The separator must not be frozen.
  * BD_ERROR_MEMORY. */
 enum bd_status bd_in_flight_register_ahead(struct bd_in_flight *flight);
 

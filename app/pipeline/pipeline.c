@@ -60,7 +60,7 @@ struct bd_pipeline {
 
     struct bd_stabiliser *stabiliser; /* registers frames; NULL: not wanted */
     struct bd_in_flight flight;       /* live solver: between the queue and the separator */
-    bool ahead;                       /* frames are to be registered in a thread of their own */
+    bool registers_ahead;             /* frames are registered in a thread of their own */
     struct bd_pictures *pictures;
 };
 
@@ -290,7 +290,7 @@ static enum bd_status separate(struct bd_pipeline *pipeline, struct bd_separated
     struct bd_separation *separation = &separated->separation;
     *separated = (struct bd_separated){ 0 };
     enum bd_status status = initialise(pipeline);
-    if (!status && pipeline->ahead && pipeline->separator)
+    if (!status && pipeline->registers_ahead && pipeline->separator)
         status = bd_in_flight_register_ahead(&pipeline->flight);
     if (!status && pipeline->batch)
         status = bd_batch_next(pipeline->batch, pipeline->queue, &frame, separation);
@@ -366,7 +366,7 @@ enum bd_status bd_pipeline_run(struct bd_pipeline *pipeline, int64_t limit,
     struct bd_finisher *finisher;
     bool starting = false;
     bd_in_flight_release(&pipeline->flight, 0);
-    pipeline->ahead = bd_cores_of(pipeline->options) >= least_for_registration;
+    pipeline->registers_ahead = bd_cores_of(pipeline->options) >= least_for_registration;
     enum bd_status status =
         bd_finisher_open(&finisher, device_in_use(pipeline), pipeline->pictures,
                          pipeline->stabiliser, sinks, pipeline->wants & BD_WANT_LATER);

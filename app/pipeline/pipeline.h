@@ -56,7 +56,8 @@ struct bd_result {
     int rank, columns;
     bool learned;
     int64_t dropped; /* live frames dropped so far */
-    double seconds;  /* spent on this frame without waiting for decoding and scaling */
+    double seconds;  /* spent on this frame without waiting for decoding and scaling; of
+                        bd_pipeline_run, without registration that goes ahead of it */
 };
 
 /* Opens the input, the backend and the separator as the options say, and starts the decoder.
@@ -102,7 +103,7 @@ struct bd_sinks {
 };
 
 /* Separates all frames that are left, at most `limit` (0: no limit), and hands them to the sinks,
- * in order, from other threads: pictures are made and handed on while the next frame is separated.
+ * in order, from other threads: pictures are made and handed on while the next two are separated.
  * Ends at the first failure, of bd_pipeline_next or of a sink, and returns it (that of a sink when
  * further frames have been separated); BD_END at the end of the input; BD_OK at the limit, or,
  * after the frames that were held back at the start, when `interrupted` returns true, but

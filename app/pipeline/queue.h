@@ -5,9 +5,10 @@
  *                                                  ^ preparing threads
  *
  * Once the queue exists, only the decoding thread uses the reader (bd_reader_get_info excepted).
- * Only the consumer uses the frames that it holds. The mutex guards everything else. Frames are
- * reused: no memory is allocated once each of them has been used. A queue may begin with more
- * frames (`start`), which a consumer can look at before it takes them (bd_queue_peek). */
+ * Only the consumer uses the frames that it holds; it may be two threads, of which one takes frames
+ * and the other releases them. The mutex guards everything else. Frames are reused: no memory is
+ * allocated once each of them has been used. A queue may begin with more frames (`start`), which a
+ * consumer can look at before it takes them (bd_queue_peek). */
 #ifndef BD_APP_PIPELINE_QUEUE_H
 #define BD_APP_PIPELINE_QUEUE_H
 

@@ -20,7 +20,7 @@ int bd_cores_of(const struct bd_options *options);
  * since other threads have work at the same time. */
 int bd_picture_threads(const struct bd_options *options, bool window);
 
-/* Threads that share the registration of a frame. */
+/* Threads that move a frame of a shaking camera, and as many that move its results back. */
 int bd_moving_threads(const struct bd_options *options);
 
 #endif

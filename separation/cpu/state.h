@@ -28,7 +28,7 @@ struct bd_cpu_separator {
     uint8_t *background;     /* l rounded: m */
     uint8_t *window;         /* W: ld x n */
     float *basis;            /* B: ld x rank */
-    float *next_basis;       /* bd_cpu_sep_basis writes here, then the two are exchanged */
+    float *next_basis;       /* the new basis is made here, then the two are exchanged */
     float *coefficients;     /* C: bd_max_rank x n, by slot */
     float *g;                /* n x rank: the new basis is X G */
     float w[bd_max_rank];    /* of the frame in hand */
@@ -37,8 +37,9 @@ struct bd_cpu_separator {
     double *products;        /* n: X^T b of the columns in order, b the first column of B */
     float products_lambda;   /* lambda of X in them; 0: the window or B has changed since */
     int64_t products_chunks; /* that the parts of gram so far went over; 0 as above */
-    int64_t basis_chunks; /* of B_next that are made ahead of the basis, with this lambda and g */
+    int64_t basis_chunks;    /* of B_next that are made ahead, with this lambda and rank, and g */
     float basis_lambda;
+    int basis_rank;
     double drift;    /* of R: separation/shared/drift.h */
     double *partial; /* chunks x 2 max(n, bd_max_rank): sums of the items, added up in order */
     struct bd_tsqr *tsqr;

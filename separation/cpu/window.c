@@ -323,9 +323,10 @@ static int plan_basis(struct sweep *sweep, double tau, const float *sigma, const
             *g = k ? v[k * ldv + j] / sigma[k] : direction[j] / *largest;
             same &= *g == before;
         }
-    if (!same)
+    if (!same || state->basis_rank != sweep->rank)
         state->basis_chunks = 0;
     state->basis_lambda = sweep->lambda;
+    state->basis_rank = sweep->rank;
     return sweep->rank;
 }
 

@@ -8,8 +8,13 @@
 #include <cmocka.h>
 
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "app/pipeline/pipeline.h"
+#include "video/output/writer.h"
+#include "video/synth/synth.h"
 
 enum { frames = 50 };
 
@@ -158,10 +163,141 @@ static void a_run_makes_the_same(void **state)
     }
 }
 
+static void mirror(uint8_t *row, int width)
+{
+    for (int x = 0; x < width / 2; x++)
+        for (int c = 0; c < 3; c++) {
+            uint8_t *left = &row[3 * x + c], *right = &row[3 * (width - 1 - x) + c], kept = *left;
+            *left = *right;
+            *right = kept;
+        }
+}
+
+/* A camera that shows one place for 2.4 seconds, then another one for good. */
+static void write_two_scenes(const char *path)
+{
+    enum { width = 160, height = 120, first = 12 };
+    struct bd_writer_options options = { .width = width,
+                                         .height = height,
+                                         .format = BD_RGB24,
+                                         .time_base = { 1, 5 },
+                                         .frame_rate = { 5, 1 },
+                                         .pixel_aspect = { 1, 1 },
+                                         .lossless = true,
+                                         .overwrite = true };
+    struct bd_frame frame = { 0 };
+    struct bd_writer *writer = NULL;
+    assert_int_equal(bd_frame_create(&frame, width, height, BD_RGB24), BD_OK);
+    assert_int_equal(bd_writer_open(&writer, path, &options), BD_OK);
+    for (frame.pts = 0; frame.pts < frames; frame.pts++) {
+        assert_int_equal(
+            bd_synth_render(bd_synth_find("easy"), width, height, 1, frame.pts, &frame, NULL),
+            BD_OK);
+        for (int y = 0; y < height && frame.pts >= first; y++)
+            mirror(frame.data + y * frame.stride, width);
+        assert_int_equal(bd_writer_write(writer, &frame), BD_OK);
+    }
+    assert_int_equal(bd_writer_close(&writer), BD_OK);
+    bd_frame_destroy(&frame);
+}
+
+/* How often a new scene was learned, and after how many frames the last time. */
+struct relocations {
+    const struct sums *sums;
+    int count, after;
+};
+
+static void note_relocation(void *user, enum bd_log_level level, const char *message)
+{
+    struct relocations *noted = user;
+    (void)level;
+    if (!strstr(message, "has been moved"))
+        return;
+    noted->count++;
+    noted->after = noted->sums->count;
+}
+
+enum call { NEXT, RUN };
+
+/* Separates `limit` frames, or all that are left (0). */
+static void separate_by(struct bd_pipeline *pipeline, enum call call, int limit, struct sums *sums)
+{
+    const struct bd_sinks sinks = { add_frame, add_objects, sums };
+    struct bd_result result;
+    if (call == RUN)
+        assert_int_equal(bd_pipeline_run(pipeline, limit, &sinks), limit ? BD_OK : BD_END);
+    for (int count = 0; call == NEXT && (!limit || count < limit); count++) {
+        if (bd_pipeline_next(pipeline, &result))
+            break;
+        assert_int_equal(add_frame(sums, &result), BD_OK);
+        assert_int_equal(add_objects(sums, &result), BD_OK);
+    }
+}
+
+static void open_scenes(struct bd_pipeline **pipeline, const struct bd_options *options)
+{
+    const unsigned wants = BD_WANT_BACKGROUND | BD_WANT_OVERLAY;
+    assert_int_equal(bd_pipeline_open(pipeline, options, false, wants, NULL, NULL), BD_OK);
+}
+
+/* The first `limit` frames by one call, the others by another. */
+static void separate_in_two(const struct bd_options *options, int limit, enum call first,
+                            enum call second, struct sums *sums)
+{
+    struct bd_pipeline *pipeline = NULL;
+    *sums = none;
+    open_scenes(&pipeline, options);
+    if (limit)
+        separate_by(pipeline, first, limit, sums);
+    separate_by(pipeline, second, 0, sums);
+    assert_int_equal(sums->count, frames);
+    bd_pipeline_close(&pipeline);
+}
+
+/* A new scene is learned from the same frame on, whether frames are registered ahead or not, and
+ * wherever a run ends. Closing does not wait for a thread that waits for the new scene. */
+static void a_relocation_is_learned_ahead_too(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/bd-scenes-XXXXXX.mkv";
+    struct bd_options options = { .arguments = { path }, .argument_count = 1, .threads = 4 };
+    struct sums one, run;
+    struct relocations noted = { .sums = &one };
+    int file = mkstemps(path, 4);
+    assert_true(file >= 0);
+    close(file);
+    write_two_scenes(path);
+    bd_log_set(note_relocation, &noted);
+    separate_in_two(&options, 0, NEXT, NEXT, &one);
+    bd_log_set(NULL, NULL);
+    assert_int_equal(noted.count, 1);
+    const int after = noted.after, limits[] = { 0, after - 1, after };
+    assert_in_range(after, 30, frames - 2);
+    for (int i = 0; i < 9; i++) {
+        separate_in_two(&options, limits[i / 3], i % 3 == 0 ? NEXT : RUN, i % 3 == 1 ? NEXT : RUN,
+                        &run);
+        assert_memory_equal(one.of, run.of, sizeof one.of);
+    }
+    for (int limit = after - 1; limit <= after; limit++) {
+        struct bd_pipeline *pipeline = NULL;
+        run = none;
+        open_scenes(&pipeline, &options);
+        separate_by(pipeline, RUN, limit, &run);
+        if (limit % 2) { /* what was seen before does not count any more */
+            run = none;
+            assert_int_equal(bd_pipeline_seek(pipeline, 0), BD_OK);
+            separate_by(pipeline, RUN, 5, &run);
+        }
+        bd_pipeline_close(&pipeline);
+    }
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_makes_the_same),
+        cmocka_unit_test(a_relocation_is_learned_ahead_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,7 +74,7 @@ static void test_far_basis(void **state)
 }
 
 /* What is asked for before the basis is made. */
-enum ahead { NOTHING, SAME, OTHER_V, OTHER_LAMBDA };
+enum ahead { NOTHING, SAME, OTHER_V, OTHER_LAMBDA, OTHER_TAU };
 
 enum { part_side = 250, part_pixels = part_side * part_side, part_columns = 5 };
 
@@ -127,8 +127,9 @@ static void background_after(const char *name, enum ahead ahead, uint8_t *backgr
     const float *v = svds->v(svd, &ldv), *sigma = svds->sigma(svd);
     if (ahead != NOTHING && ops->basis_ahead)
         assert_int_equal(
-            ops->basis_ahead(separation, order, part_columns, ahead == OTHER_LAMBDA ? 20 : 10, tau,
-                             sigma, ahead == OTHER_V ? v + ldv : v, ahead == OTHER_V ? -ldv : ldv),
+            ops->basis_ahead(separation, order, part_columns, ahead == OTHER_LAMBDA ? 20 : 10,
+                             ahead == OTHER_TAU ? 20 * tau : tau, sigma,
+                             ahead == OTHER_V ? v + ldv : v, ahead == OTHER_V ? -ldv : ldv),
             BD_OK);
     for (int times = 0; times < 2; times++) { /* w changes in between, as by frames */
         make_part_frame(frame, 7 + times);
@@ -158,7 +159,7 @@ static void test_basis_ahead(void **state)
     FOR_EACH_BACKEND(name)
     {
         background_after(name, NOTHING, plain);
-        for (enum ahead ahead = SAME; ahead <= OTHER_LAMBDA; ahead++) {
+        for (enum ahead ahead = SAME; ahead <= OTHER_TAU; ahead++) {
             background_after(name, ahead, other);
             assert_memory_equal(plain, other, sizeof plain);
         }

@@ -263,6 +263,7 @@ static void test_times(void **state)
         { "a.mkv", { 1, 1000 }, { 25, 1 }, milli, true },
         { "b.mkv", { 1, 1000 }, { 0, 1 }, milli, false },
         { "c.mkv", { 1, 1000 }, { 25, 1 }, late, false },
+        { "d.mkv", { 1, 1000 }, { 25, 1 }, late, true },
         { "a.webm", { 1, 1000 }, { 25, 1 }, milli, false },
         { "a.avi", { 1, 30 }, { 30, 1 }, even, true },
         { "b.avi", { 1001, 30000 }, { 30000, 1001 }, even, false },
