@@ -22,13 +22,21 @@ struct bd_registration {
     char detail[bd_detail_size];
 };
 
-/* Waits until there is room for a picture. Called with the mutex held; false: the thread must end.
- */
-static bool has_room(struct bd_registration *self)
+/* The thread waits while the flag is set. Called with the mutex held; false: it must end. */
+static bool wait_while(struct bd_registration *self, const bool *flag)
 {
-    while (!self->stop && self->full)
+    while (!self->stop && *flag)
         pthread_cond_wait(&self->room, &self->mutex);
     return !self->stop;
+}
+
+/* Changes a flag that the thread waits for. */
+static void tell(struct bd_registration *self, bool *flag, bool value)
+{
+    pthread_mutex_lock(&self->mutex);
+    *flag = value;
+    pthread_cond_signal(&self->room);
+    pthread_mutex_unlock(&self->mutex);
 }
 
 /* Registers the next frame of the queue. False: there is none, or the thread must end. */
@@ -42,7 +50,7 @@ static bool register_next(struct bd_registration *self)
                               bd_frame_time(next.frame, self->time_base));
     pthread_mutex_lock(&self->mutex);
     self->held += !status;
-    bool goes_on = has_room(self) && !status;
+    bool goes_on = wait_while(self, &self->full) && !status;
     pthread_mutex_unlock(&self->mutex);
     if (goes_on) {
         bd_stabiliser_move(self->stabiliser, picture, &next.picture, &next.motion);
@@ -57,8 +65,7 @@ static bool register_next(struct bd_registration *self)
         snprintf(self->detail, sizeof self->detail, "%s", bd_error_detail());
     pthread_cond_signal(&self->ready);
     /* What comes after a relocation is measured by the new scene. */
-    while (self->paused && !self->stop)
-        pthread_cond_wait(&self->room, &self->mutex);
+    wait_while(self, &self->paused);
     pthread_mutex_unlock(&self->mutex);
     return goes_on;
 }
@@ -106,18 +113,12 @@ enum bd_status bd_registration_next(struct bd_registration *self, struct bd_regi
 
 void bd_registration_taken(struct bd_registration *self)
 {
-    pthread_mutex_lock(&self->mutex);
-    self->full = false;
-    pthread_cond_signal(&self->room);
-    pthread_mutex_unlock(&self->mutex);
+    tell(self, &self->full, false);
 }
 
 void bd_registration_go_on(struct bd_registration *self)
 {
-    pthread_mutex_lock(&self->mutex);
-    self->paused = false;
-    pthread_cond_signal(&self->room);
-    pthread_mutex_unlock(&self->mutex);
+    tell(self, &self->paused, false);
 }
 
 int bd_registration_close(struct bd_registration **registration)
@@ -125,10 +126,7 @@ int bd_registration_close(struct bd_registration **registration)
     struct bd_registration *self = *registration;
     if (!self)
         return 0;
-    pthread_mutex_lock(&self->mutex);
-    self->stop = true;
-    pthread_cond_signal(&self->room);
-    pthread_mutex_unlock(&self->mutex);
+    tell(self, &self->stop, true);
     pthread_join(self->thread, NULL);
     int held = self->held;
     pthread_mutex_destroy(&self->mutex);

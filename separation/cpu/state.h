@@ -37,8 +37,7 @@ struct bd_cpu_separator {
     double *products;        /* n: X^T b of the columns in order, b the first column of B */
     float products_lambda;   /* lambda of X in them; 0: the window or B has changed since */
     int64_t products_chunks; /* that the parts of gram so far went over; 0 as above */
-    int64_t basis_chunks;    /* of B_next that are made ahead, with this lambda and rank, and g */
-    float basis_lambda;
+    int64_t basis_chunks; /* of B_next that are made ahead, with products_lambda, this rank and g */
     int basis_rank;
     double drift;    /* of R: separation/shared/drift.h */
     double *partial; /* chunks x 2 max(n, bd_max_rank): sums of the items, added up in order */

@@ -311,7 +311,7 @@ static int plan_basis(struct sweep *sweep, double tau, const float *sigma, const
 {
     struct bd_cpu_separator *state = sweep->state;
     const int count = sweep->count;
-    bool same = state->basis_lambda == sweep->lambda;
+    bool same = state->products_lambda == sweep->lambda; /* as when rows were made */
     state->drift = 0;
     while (sweep->rank < state->shape.rank && sweep->rank < count && sigma[sweep->rank] > tau)
         sweep->rank++;
@@ -325,7 +325,6 @@ static int plan_basis(struct sweep *sweep, double tau, const float *sigma, const
         }
     if (!same || state->basis_rank != sweep->rank)
         state->basis_chunks = 0;
-    state->basis_lambda = sweep->lambda;
     state->basis_rank = sweep->rank;
     return sweep->rank;
 }
