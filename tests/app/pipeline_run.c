@@ -123,6 +123,23 @@ static void check_ends(const struct bd_options *options, unsigned wants, const s
     assert_memory_equal(one->of, run.of, (size_t)run.count * sizeof *run.of);
 }
 
+enum call { NEXT, RUN };
+
+/* Separates `limit` frames, or all that are left (0). */
+static void separate_by(struct bd_pipeline *pipeline, enum call call, int limit, struct sums *sums)
+{
+    const struct bd_sinks sinks = { add_frame, add_objects, sums };
+    struct bd_result result;
+    if (call == RUN)
+        assert_int_equal(bd_pipeline_run(pipeline, limit, &sinks), limit ? BD_OK : BD_END);
+    for (int count = 0; call == NEXT && (!limit || count < limit); count++) {
+        if (bd_pipeline_next(pipeline, &result))
+            break;
+        assert_int_equal(add_frame(sums, &result), BD_OK);
+        assert_int_equal(add_objects(sums, &result), BD_OK);
+    }
+}
+
 /* Pictures that are made beside the separation, and objects that are found with them or later, are
  * those of bd_pipeline_next, with both solvers and at both sizes; with four threads frames are
  * registered ahead of it. */
@@ -136,7 +153,6 @@ static void a_run_makes_the_same(void **state)
                                       .argument_count = 1,
                                       .threads = kind % 2 ? 4 : 2 };
         struct bd_pipeline *pipeline = NULL;
-        struct bd_result result;
         struct sums one = none, run = none;
         const unsigned wants = BD_WANT_BACKGROUND | BD_WANT_OVERLAY | BD_WANT_OBJECTS |
                                (kind < 3 ? BD_WANT_BOXES : BD_WANT_LATER);
@@ -146,10 +162,7 @@ static void a_run_makes_the_same(void **state)
             options.scale_height = 60;
         }
         assert_int_equal(bd_pipeline_open(&pipeline, &options, false, wants, NULL, NULL), BD_OK);
-        while (bd_pipeline_next(pipeline, &result) == BD_OK) {
-            assert_int_equal(add_frame(&one, &result), BD_OK);
-            assert_int_equal(add_objects(&one, &result), BD_OK);
-        }
+        separate_by(pipeline, NEXT, 0, &one);
         bd_pipeline_close(&pipeline);
         assert_int_equal(run_all(&options, wants, 0, &run, NULL), BD_END);
         assert_int_equal(one.count, frames);
@@ -215,23 +228,6 @@ static void note_relocation(void *user, enum bd_log_level level, const char *mes
         return;
     noted->count++;
     noted->after = noted->sums->count;
-}
-
-enum call { NEXT, RUN };
-
-/* Separates `limit` frames, or all that are left (0). */
-static void separate_by(struct bd_pipeline *pipeline, enum call call, int limit, struct sums *sums)
-{
-    const struct bd_sinks sinks = { add_frame, add_objects, sums };
-    struct bd_result result;
-    if (call == RUN)
-        assert_int_equal(bd_pipeline_run(pipeline, limit, &sinks), limit ? BD_OK : BD_END);
-    for (int count = 0; call == NEXT && (!limit || count < limit); count++) {
-        if (bd_pipeline_next(pipeline, &result))
-            break;
-        assert_int_equal(add_frame(sums, &result), BD_OK);
-        assert_int_equal(add_objects(sums, &result), BD_OK);
-    }
 }
 
 static void open_scenes(struct bd_pipeline **pipeline, const struct bd_options *options)
