@@ -9,7 +9,6 @@
 #include "objects/step.h"
 
 static const double long_ago = 10;     /* seconds since which all tracks are known, backwards */
-static const double delay = .2;        /* seconds after a group has parted: speeds are known then */
 static const double least_inside = .3; /* of an object that is in the picture */
 static const double alike = .7;        /* of a piece's box: then an object is all of it */
 
@@ -19,6 +18,7 @@ struct subject {
     const struct bd_track *mate;  /* what it parted from, which must be seen too; NULL: anything */
     double from, until;           /* times, the first included */
     bool whole;                   /* ends where the object is all of its piece */
+    bool renamed; /* it had another number: its boxes are told also where it is alone */
 };
 
 struct look {
@@ -79,21 +79,24 @@ static void add(struct look *look, struct subject subject)
 static void find_subjects(struct look *look, const struct bd_track *track, int64_t first)
 {
     const struct bd_tracker *tracker = look->tracker;
-    const double parted = track->parted + delay;
+    const double parted = track->parted + bd_parting_delay;
     if (!track->object.id || track->piece < 0)
         return;
     const struct bd_track *origin =
         track->object.id >= first ? bd_track_find(look->tracker, track->origin) : NULL;
     if (origin && origin->object.id) {
         const double from = origin->object.since, until = track->object.since;
-        add(look, (struct subject){ track, origin, from, until, false });
-        add(look, (struct subject){ origin, track, from, until, false });
+        add(look, (struct subject){ track, origin, from, until, false, false });
+        add(look, (struct subject){ origin, track, from, until, false, false });
     }
     if (track->part_left < INFINITY)
-        add(look, (struct subject){ track, NULL, track->object.since, track->part_left, true });
-    if (tracker->time >= parted && tracker->time - tracker->step < parted) {
-        const double from = (track->joined + track->parted) / 2;
-        add(look, (struct subject){ track, NULL, from, track->parted, false });
+        add(look,
+            (struct subject){ track, NULL, track->object.since, track->part_left, true, false });
+    if (track->exchanged < INFINITY)
+        add(look, (struct subject){ track, NULL, track->exchanged, tracker->time, false, true });
+    else if (tracker->time >= parted && tracker->time - tracker->step < parted) {
+        const double from = track->joined;
+        add(look, (struct subject){ track, NULL, from, track->parted, false, false });
     }
 }
 
@@ -111,6 +114,29 @@ static bool inside(const struct bd_tracker *tracker, const struct bd_extent *box
 {
     const struct bd_extent picture = { 0, 0, tracker->options.width, tracker->options.height };
     return bd_extent_shared(&picture, box) > least_inside * bd_extent_area(box);
+}
+
+static double between(double from, double to, double share)
+{
+    return from + share * (to - from);
+}
+
+/* Forwards a box in a group is sure at first, backwards at last: it lies between the two. */
+static void blend(struct bd_tracker *back, struct bd_track *track, const struct subject *subject,
+                  const struct bd_kept_mask *mask)
+{
+    const double share = (mask->time - subject->from) / (subject->until - subject->from);
+    const struct bd_extent *found = &track->box;
+    for (int i = 0; i < mask->box_count; i++) {
+        const struct bd_extent *said = &mask->boxes[i].box;
+        if (mask->boxes[i].serial != track->serial)
+            continue;
+        const struct bd_extent box = { between(said->left, found->left, share),
+                                       between(said->top, found->top, share),
+                                       between(said->right, found->right, share),
+                                       between(said->bottom, found->bottom, share) };
+        bd_track_place(back, track, &box);
+    }
 }
 
 /* Tells the box of a subject in a mask of the past. False where nothing more is known of it. */
@@ -134,10 +160,12 @@ static bool tell(struct look *look, const struct subject *subject, const struct 
         return false;
     if (subject->whole && mask->holder[track->piece] != track->serial)
         return false;
-    if (alone && !subject->mate && !subject->whole)
+    if (alone && !subject->mate && !subject->whole && !subject->renamed)
         return true; /* the group has not begun yet, backwards */
     if (alone && !all)
         bd_track_place(back, track, &box);
+    if (!subject->mate && !subject->whole)
+        blend(back, track, subject, mask);
     bd_past_tell(look->tracker, subject->track, track, mask->time, ago);
     return true;
 }

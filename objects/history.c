@@ -70,6 +70,11 @@ void bd_history_keep(struct bd_history *history, const struct bd_tracker *tracke
     mask->count = count;
     for (int i = 0; i < tracker->piece_count; i++)
         mask->holder[i] = tracker->holder[i] < 0 ? 0 : tracker->tracks[tracker->holder[i]].serial;
+    mask->box_count = 0;
+    for (int t = 0; t < tracker->count; t++)
+        if (tracker->tracks[t].object.group)
+            mask->boxes[mask->box_count++] =
+                (struct bd_kept_box){ tracker->tracks[t].serial, tracker->tracks[t].box };
     memcpy(&history->runs[mask->first], tracker->components.runs,
            (size_t)count * sizeof *history->runs);
     history->next += count;

@@ -18,11 +18,19 @@ void bd_history_forget(struct bd_history *history);
 /* Keeps the mask of the tracker's present frame. */
 void bd_history_keep(struct bd_history *history, const struct bd_tracker *tracker);
 
+/* Where a track was said to be. */
+struct bd_kept_box {
+    int64_t serial;
+    struct bd_extent box;
+};
+
 /* A mask of the past. */
 struct bd_kept_mask {
     double time;
     int32_t first, count;           /* where its runs are */
     int64_t holder[bd_most_pieces]; /* serials of the tracks that held its pieces; 0: none did */
+    int box_count;
+    struct bd_kept_box boxes[bd_most_pieces]; /* of the objects in groups */
 };
 
 /* The mask `ago` frames before the last one that was kept, whose components *components become

@@ -81,6 +81,21 @@ void bd_kalman_correct(struct bd_kalman *kalman, const struct bd_extent *seen, d
     correct_size(&kalman->height, &kalman->height_error, bd_extent_height(seen), noise);
 }
 
+static double axis_distance(const struct bd_kalman_axis *a, const struct bd_kalman_axis *b)
+{
+    const double x = b->x - a->x, v = b->v - a->v;
+    const double xx = a->xx + b->xx, xv = a->xv + b->xv, vv = a->vv + b->vv;
+    return (vv * x * x - 2 * xv * x * v + xx * v * v) / (xx * vv - xv * xv);
+}
+
+double bd_kalman_distance(const struct bd_kalman *before, const struct bd_kalman *now, double dt)
+{
+    struct bd_kalman then = *before;
+    bd_kalman_predict(&then, dt);
+    return axis_distance(&then.centre_x, &now->centre_x) +
+           axis_distance(&then.centre_y, &now->centre_y);
+}
+
 struct bd_extent bd_kalman_box(const struct bd_kalman *kalman)
 {
     const double x = kalman->centre_x.x, y = kalman->centre_y.x;

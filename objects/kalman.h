@@ -36,6 +36,10 @@ void bd_kalman_correct_axis(struct bd_kalman_axis *axis, double centre, double d
 /* Where the object should be. */
 struct bd_extent bd_kalman_box(const struct bd_kalman *kalman);
 
+/* How far `now` is from where `before` would be after dt seconds: the squared Mahalanobis distance
+ * of place and speed, along both axes. */
+double bd_kalman_distance(const struct bd_kalman *before, const struct bd_kalman *now, double dt);
+
 /* The length to which noise is proportional: the side of a square as large as the box. */
 double bd_kalman_scale(const struct bd_kalman *kalman);
 

@@ -11,7 +11,7 @@
 #include "objects/pieces.h"
 #include "objects/shape.h"
 
-enum { bd_most_tracks = bd_most_pieces };
+enum { bd_most_tracks = bd_most_pieces, bd_most_meetings = 64 };
 
 /* Something that is followed. It is an object when it has a number; until then it is a candidate.
  */
@@ -19,12 +19,14 @@ struct bd_track {
     int64_t serial;          /* its place among all tracks ever, from 1 */
     struct bd_object object; /* as it is reported */
     struct bd_kalman kalman;
-    struct bd_extent predicted; /* where the filter expected it in this frame */
-    struct bd_extent box;       /* around its pieces in this frame, or where it should be */
-    struct bd_extent last;      /* `box` of the frame before */
-    int64_t area;               /* pixels of its pieces, when it was seen last */
-    double needs;               /* seconds until it is an object */
-    int64_t origin;             /* serial of the track that it came out of; 0: none */
+    struct bd_kalman expected;     /* `kalman` before it has seen this frame */
+    struct bd_kalman since_parted; /* knows what was seen since it last parted from another */
+    struct bd_extent predicted;    /* where the filter expected it in this frame */
+    struct bd_extent box;          /* around its pieces in this frame, or where it should be */
+    struct bd_extent last;         /* `box` of the frame before */
+    int64_t area;                  /* pixels of its pieces, when it was seen last */
+    double needs;                  /* seconds until it is an object */
+    int64_t origin;                /* serial of the track that it came out of; 0: none */
     double part_left; /* a part of it proved to be none in this frame, and was apart since then;
                          INFINITY: none did */
     double joined;    /* when it came into its last group, and */
@@ -38,9 +40,21 @@ struct bd_track {
     int pieces;              /* how many it holds */
     bool own;                /* it has shown that it is more than a fragment of its origin */
     struct bd_shape shape;   /* from the time when it was alone */
+    double exchanged;        /* its number was another's since then, as this frame has shown;
+                                INFINITY: it was not */
     bool subject;            /* backwards: its boxes are to be told */
     bool gone;               /* to be forgotten */
 };
+
+/* Two objects that are or were in one piece. */
+struct bd_meeting {
+    int64_t a, b;                        /* serials of their tracks, a < b at first */
+    double met, parted;                  /* times; INFINITY: they are in one piece */
+    struct bd_kalman before_a, before_b; /* as they were expected when they met */
+};
+
+/* Seconds after objects have parted: their speeds are known then. */
+#define bd_parting_delay .2
 
 struct bd_history;
 
@@ -58,6 +72,8 @@ struct bd_tracker {
     struct bd_piece pieces[bd_most_pieces];
     int holder[bd_most_pieces];  /* the track whose box a piece is a part of; -1: none */
     int members[bd_most_pieces]; /* tracks that are in a piece */
+    int meeting_count;
+    struct bd_meeting meetings[bd_most_meetings];
     int reported_count;
     struct bd_object reported[bd_most_tracks];
     struct bd_past_rows past;

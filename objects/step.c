@@ -8,6 +8,7 @@
 #include "objects/fragments.h"
 #include "objects/groups.h"
 #include "objects/match.h"
+#include "objects/meetings.h"
 #include "objects/state.h"
 
 static const double flood = .8;           /* of the mask: a component that large is no object */
@@ -47,6 +48,7 @@ static void begin_frame(struct bd_tracker *tracker, double time)
     for (int t = 0; t < tracker->count; t++) {
         struct bd_track *track = &tracker->tracks[t];
         bd_kalman_predict(&track->kalman, tracker->step);
+        track->expected = track->kalman;
         track->predicted = inside_picture(tracker, bd_kalman_box(&track->kalman));
         track->last = track->box;
         track->box = bd_kalman_box(&track->kalman);
@@ -358,5 +360,7 @@ void bd_tracker_step(struct bd_tracker *tracker, double time)
     see(tracker);
     judge(tracker);
     forget_gone(tracker);
+    if (tracker->history)
+        bd_meetings_settle(tracker);
     report(tracker);
 }

@@ -85,6 +85,7 @@ void bd_tracker_reset(struct bd_tracker *tracker)
     if (!tracker)
         return;
     tracker->count = 0;
+    tracker->meeting_count = 0;
     tracker->past.told_count = 0;
     tracker->started = false;
     bd_history_forget(tracker->history);
