@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""A gate: masks are as good, and the program is as fast, as docs/measurements/gate.json says.
+"""A gate: masks and objects are as good, and the program is as fast, as docs/measurements/gate.json says.
 
-  tools/gate.py quality [CASE...] [--update]  F of each sequence and scene, as a film and live
+  tools/gate.py quality [CASE...] [--update]  F of each sequence and scene, as a film and live; F of the
+                                              boxes of objects, and changes of their numbers, in films
   tools/gate.py speed [--update]              how often as fast as a peer in the same run
 
 A CASE is a sequence in $BACKDROP_DATA/sequences (../shared/data), or synth:NAME; without one, all are
-scored. F may be .002 lower than in the table, a speed 15 % lower. Exit status 1 tells that one is worse.
+scored. F may be .002 lower than in the table, of boxes .005, a speed 15 % lower; numbers may not change
+more often. Exit status 1 tells that one is worse.
 
 Speeds are those of one thread, in the processor's time, which other work on the machine disturbs least.
 They are medians of ratios, each of two times taken one after the other. A ratio depends on the processor,
@@ -31,8 +33,10 @@ root = pathlib.Path(__file__).resolve().parent.parent
 data = pathlib.Path(os.environ.get("BACKDROP_DATA") or root.parent / "shared/data") / "sequences"
 
 F_TOLERANCE = .002
+BOXES_TOLERANCE = .005
+GOOD_MASKS = .95  # F from which objects are compared: they cannot be better than masks
 SPEED_TOLERANCE = .15
-STARTS = {"film": [], "live": ["--live"]}  # options of `eval`
+STARTS = {"film": ["--objects"], "live": ["--live"]}  # options of `eval`
 BENCH = ["qr", "svqr", "svd", "rpca", "update"]  # suites with peers
 BENCH_ROUNDS = 15
 EXPORT_ROUNDS = 5
@@ -112,6 +116,10 @@ def score(program, cases):
                     "f": round(result["f_measure"], 4), "precision": round(result["precision"], 4),
                     "recall": round(result["recall"], 4), "positives": result["tp"] + result["fn"],
                     "negatives": result["fp"] + result["tn"]}
+                if "objects" in result and result["f_measure"] > GOOD_MASKS:
+                    rows[result["name"], start] |= {
+                        "boxes_f": round(result["objects"]["f_measure"], 4),
+                        "switches": result["objects"]["switches"]}
     return rows
 
 
@@ -122,6 +130,10 @@ def judge_quality(row, old):
     for key in ("positives", "negatives"):
         if row[key] != old[key]:
             return f"{row[key]} {key} are scored in place of {old[key]}", True
+    if "switches" in old and row["switches"] > old["switches"]:
+        return f"WORSE: {row['switches']} changes of numbers, not {old['switches']} ({old['commit']})", True
+    if "boxes_f" in old and row["boxes_f"] < old["boxes_f"] - BOXES_TOLERANCE - 1e-9:
+        return f"WORSE: boxes have F {row['boxes_f']:.4f}, not {old['boxes_f']:.4f} ({old['commit']})", True
     change = row["f"] - old["f"]
     if change < -F_TOLERANCE - 1e-9:
         return f"WORSE than {old['f']:.4f} ({old['commit']})", True
