@@ -1,6 +1,7 @@
 /* The whole program: films are rendered and encoded, and `backdrop export` separates each in a
  * process of its own, from its start to the closed files. Subtractors of OpenCV get the same film
  * in turn. */
+#include <math.h>
 #include <spawn.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -11,11 +12,22 @@
 #include "app/bench/bench.h"
 #include "video/output/writer.h"
 
-enum { rate = 30, batch = 32, repeats = 3, most_arguments = 24, path_size = 96 };
+enum {
+    rate = 30,
+    batch = 32,
+    repeats = 3,
+    most_arguments = 40,
+    path_size = 96,
+    most_drift = 24,
+    many_films = 8
+};
+
+/* Two minutes long, or of a camera that drifts: for runs that want such a film, and no others. */
+enum kind { USUAL, MINUTES, DRIFTS };
 
 struct film {
     int width, height, frames;
-    bool minutes; /* long: for runs that want such a film, and no others */
+    enum kind kind;
 };
 
 /* What is done with a film. */
@@ -23,9 +35,10 @@ struct run {
     bool full_size;         /* processed as it is; else the size is the program's choice */
     const char *outputs[8]; /* options and names of files in the suite's folder, NULL behind them */
     const char *options[4];
-    bool peers;   /* OpenCV's subtractors too */
-    bool gpu;     /* on a GPU alone */
-    bool minutes; /* of a long film */
+    bool peers; /* OpenCV's subtractors too */
+    bool gpu;   /* on a GPU alone */
+    enum kind kind;
+    bool many; /* many_films copies of the film at once; outputs are the ends of their names */
 };
 
 static const struct run runs[] = {
@@ -35,12 +48,14 @@ static const struct run runs[] = {
     { .outputs = { "--mask", "mask.mkv" }, .options = { "--hwaccel", "cuda" }, .gpu = true },
     { .outputs = { "--mask", "mask.mkv", "--foreground", "foreground.mov", "--background",
                    "background.mp4", "--overlay", "overlay.mp4" } },
-    { .outputs = { "--mask", "mask.mkv" }, .gpu = true, .minutes = true },
+    { .full_size = true, .outputs = { "--mask", "mask.mkv" }, .kind = DRIFTS },
+    { .outputs = { "--mask", "mask.mkv" }, .gpu = true, .kind = MINUTES },
     { .outputs = { "--mask", "mask.mkv" },
       .options = { "--hwaccel", "none" },
       .gpu = true,
-      .minutes = true },
-    { .outputs = { "--events", "events.csv" }, .gpu = true, .minutes = true },
+      .kind = MINUTES },
+    { .outputs = { "--events", "events.csv" }, .gpu = true, .kind = MINUTES },
+    { .outputs = { "--mask", "mask.mkv" }, .gpu = true, .kind = MINUTES, .many = true },
 };
 
 /* What `backdrop export --json` says of a run. */
@@ -54,6 +69,14 @@ struct folder {
     char film[path_size], json[path_size];
 };
 
+/* Where the camera looks in picture `number`, whose sides are 2 * most pixels longer than those of
+ * the film. */
+static int drift(int number, int most, double seconds)
+{
+    const double pi = 3.14159265358979;
+    return most + (int)lrint(most * sin(2 * pi * number / (seconds * rate)));
+}
+
 /* Rendered in batches: on all threads, and in little memory. */
 static enum bd_status make_video(struct bd_bench *bench, const char *path, const struct film *film)
 {
@@ -65,20 +88,23 @@ static enum bd_status make_video(struct bd_bench *bench, const char *path, const
                                          .pixel_aspect = { 1, 1 },
                                          .overwrite = true };
     struct bd_writer *writer = NULL;
+    const int margin = film->kind == DRIFTS ? most_drift : 0;
+    const int width = film->width + 2 * margin, height = film->height + 2 * margin;
     enum bd_status status = bd_writer_open(&writer, path, &options);
     for (int first = 0; first < film->frames && !status; first += batch) {
         int left = film->frames - first, count = left < batch ? left : batch;
-        struct bd_bench_scene scene = { film->width, film->height, 3, first, count };
+        struct bd_bench_scene scene = { width, height, 3, first, count };
         uint8_t *pictures = NULL;
         status = bd_bench_check_interrupt();
         BD_TRY(bd_bench_render(bench, &pictures, &scene));
         for (int i = 0; i < count && !status; i++) {
             struct bd_frame frame = { .width = film->width,
                                       .height = film->height,
-                                      .stride = (int64_t)film->width * 3,
+                                      .stride = (int64_t)width * 3,
                                       .format = BD_RGB24,
                                       .pts = first + i };
-            frame.data = pictures + (size_t)i * (size_t)frame.stride * (size_t)film->height;
+            const int x = drift(first + i, margin, 11), y = drift(first + i, margin, 17);
+            frame.data = pictures + ((int64_t)i * height + y) * frame.stride + (int64_t)3 * x;
             status = bd_writer_write(writer, &frame);
         }
         bd_bench_release(bench, NULL);
@@ -94,7 +120,7 @@ static enum bd_status make_video(struct bd_bench *bench, const char *path, const
 struct arguments {
     const char *list[most_arguments];
     int count;
-    char made[8][path_size];
+    char made[2 * many_films][path_size];
     int made_count;
 };
 
@@ -161,26 +187,74 @@ static enum bd_status read_finding(struct finding *finding, const char *path)
     return BD_OK;
 }
 
+/* A file of one of many films. */
+static void many_path(char *path, const struct folder *folder, int number, const char *end)
+{
+    snprintf(path, path_size, "%s/%d.%s", folder->name, number, end);
+}
+
+/* The slowest of the films says how long all took; the processor's time is that of the process. */
+static enum bd_status read_many(struct finding *slowest, const struct folder *folder)
+{
+    enum bd_status status = BD_OK;
+    *slowest = (struct finding){ 0 };
+    for (int i = 0; i < many_films && !status; i++) {
+        char path[path_size];
+        struct finding finding;
+        many_path(path, folder, i, "run.json");
+        status = read_finding(&finding, path);
+        if (!status && finding.seconds > slowest->seconds)
+            *slowest = finding;
+    }
+    return status;
+}
+
+static enum bd_status add_many(struct arguments *arguments, const struct folder *folder)
+{
+    for (int i = 0; i < many_films; i++) {
+        char *link = arguments->made[arguments->made_count++];
+        many_path(link, folder, i, "mp4");
+        unlink(link);
+        if (symlink(folder->film, link))
+            return bd_fail(BD_ERROR_IO, "%s: cannot make a link to the film", link);
+        add(arguments, link);
+    }
+    add(arguments, "-o");
+    add(arguments, folder->name);
+    add(arguments, "-j");
+    char *count = arguments->made[arguments->made_count++];
+    snprintf(count, path_size, "%d", many_films);
+    add(arguments, count);
+    return BD_OK;
+}
+
 static enum bd_status export_once(const struct bd_bench *bench, const struct folder *folder,
                                   const struct film *film, const struct run *run,
                                   struct finding *finding)
 {
     struct arguments arguments = { .count = 0 };
     char threads[16], size[32];
+    enum bd_status status = BD_OK;
     snprintf(threads, sizeof threads, "%d", bench->threads);
     snprintf(size, sizeof size, "%dx%d", film->width, film->height);
     add(&arguments, "backdrop");
     add(&arguments, "export");
-    add(&arguments, folder->film);
+    if (run->many)
+        status = add_many(&arguments, folder);
+    else
+        add(&arguments, folder->film);
     for (int i = 0; i < 8 && run->outputs[i]; i += 2) {
         add(&arguments, run->outputs[i]);
-        add_path(&arguments, folder, run->outputs[i + 1]);
+        if (run->many)
+            add(&arguments, run->outputs[i + 1]);
+        else
+            add_path(&arguments, folder, run->outputs[i + 1]);
     }
     for (int i = 0; i < 4 && run->options[i]; i++)
         add(&arguments, run->options[i]);
     const char *const others[] = { "--backend", bd_backend_name(bench->backend),
                                    "--threads", threads,
-                                   "--json",    folder->json,
+                                   "--json",    run->many ? "run.json" : folder->json,
                                    "-y",        "-q" };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         add(&arguments, others[i]);
@@ -188,8 +262,11 @@ static enum bd_status export_once(const struct bd_bench *bench, const struct fol
         add(&arguments, "--scale");
         add(&arguments, size);
     }
-    enum bd_status status = run_process("/proc/self/exe", &arguments);
-    return status ? status : read_finding(finding, folder->json);
+    if (!status)
+        status = run_process("/proc/self/exe", &arguments);
+    if (status)
+        return status;
+    return run->many ? read_many(finding, folder) : read_finding(finding, folder->json);
 }
 
 /* ---- OpenCV ------------------------------------------------------------------------------------
@@ -268,26 +345,27 @@ static enum bd_status add_row(struct bd_bench *bench, const struct film *film,
                               const struct run *run, const struct finding *findings,
                               double (*times)[repeats])
 {
-    const int count = repeats_of(bench);
+    const int count = repeats_of(bench), frames = film->frames * (run->many ? many_films : 1);
     static const char *const names[peer_count] = { "mog2_ms", "knn_ms", "cnt_ms", "gsoc_ms" };
     struct bd_bench_row row =
         bd_bench_row_begin("app", (int64_t)film->width * film->height, 50, "", NULL);
+    static const char *const kinds[] = { "", ", two minutes", ", the camera drifts" };
     const bool all = run->outputs[2];
     const bool gray = run->options[1] && strcmp(run->options[1], "gray") == 0;
     snprintf(row.name, sizeof row.name, "a frame, %dx%d%s, H.264%s", film->width, film->height,
-             gray ? " gray" : "", film->minutes ? ", two minutes" : "");
+             gray ? " gray" : "", run->many ? ", eight at once" : kinds[film->kind]);
     const bool named = run->options[1] && !gray;
     snprintf(row.method, sizeof row.method, "export %s%s%s%s%s%s",
              all ? "of four films" : run->outputs[0], run->full_size ? ", full size" : "",
              named ? ", " : "", named ? run->options[0] : "", named ? " " : "",
              named ? run->options[1] : "");
-    row.ms = MEDIAN(seconds) * 1e3 / film->frames;
-    bd_bench_extra(&row, "frames_per_second", film->frames / MEDIAN(seconds));
+    row.ms = MEDIAN(seconds) * 1e3 / frames;
+    bd_bench_extra(&row, "frames_per_second", frames / MEDIAN(seconds));
     bd_bench_extra(&row, "first_frame_s", MEDIAN(first_frame_seconds));
     bd_bench_extra(&row, "median_ms", MEDIAN(frame_ms_median));
     bd_bench_extra(&row, "p99_ms", MEDIAN(frame_ms_p99));
     bd_bench_extra(&row, "second_half_ms", MEDIAN(frame_ms_second_half));
-    bd_bench_extra(&row, "cpu_ms", MEDIAN(cpu_seconds) * 1e3 / film->frames);
+    bd_bench_extra(&row, "cpu_ms", MEDIAN(cpu_seconds) * 1e3 / frames);
     bd_bench_extra(&row, "peak_mib", MEDIAN(peak_rss_mib));
     for (int p = 0; p < peer_count && run->peers; p++) {
         double ms = bd_bench_median(times[p], count) * 1e3 / film->frames;
@@ -320,11 +398,17 @@ static enum bd_status measure(struct bd_bench *bench, const struct folder *folde
 
 static void remove_files(const struct folder *folder)
 {
+    static const char *const ends[] = { "mp4", "mask.mkv", "run.json" };
     char path[path_size];
     const size_t count = sizeof runs / sizeof *runs;
     for (size_t i = 0; i < count; i++)
         for (int k = 1; k < 8 && runs[i].outputs[k]; k += 2) {
             snprintf(path, sizeof path, "%s/%s", folder->name, runs[i].outputs[k]);
+            unlink(path);
+        }
+    for (int i = 0; i < many_films; i++)
+        for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
+            many_path(path, folder, i, ends[k]);
             unlink(path);
         }
     unlink(folder->film);
@@ -335,10 +419,11 @@ static void remove_files(const struct folder *folder)
 enum bd_status bd_bench_app(struct bd_bench *bench)
 {
     const bool quick = bench->options->quick;
-    const struct film films[] = { { 768, 576, quick ? 60 : 600, false },
-                                  { 1920, 1080, 400, false },
-                                  { 1920, 1080, 120 * rate, true } };
-    const int count = quick ? 1 : bench->gpu ? 3 : 2;
+    const struct film films[] = { { 768, 576, quick ? 60 : 600, USUAL },
+                                  { 1920, 1080, 400, USUAL },
+                                  { 1920, 1080, bench->gpu ? 60 * rate : 200, DRIFTS },
+                                  { 1920, 1080, 120 * rate, MINUTES } };
+    const int count = quick ? 1 : bench->gpu ? 4 : 3;
     struct folder folder = { .name = "/tmp/backdrop-bench-XXXXXX" };
     enum bd_status status = BD_OK;
     if (!mkdtemp(folder.name))
@@ -348,7 +433,7 @@ enum bd_status bd_bench_app(struct bd_bench *bench)
     for (int f = 0; f < count && !status; f++) {
         status = make_video(bench, folder.film, &films[f]);
         for (size_t i = 0; i < sizeof runs / sizeof *runs && !status; i++)
-            if (runs[i].minutes == films[f].minutes && (!runs[i].gpu || bench->gpu))
+            if (runs[i].kind == films[f].kind && (!runs[i].gpu || bench->gpu))
                 status = measure(bench, &folder, &films[f], &runs[i]);
     }
     remove_files(&folder);

@@ -25,7 +25,7 @@ enum { queue_frames = 8, live_queue_frames = 2 };
 /* Threads that scale frames: a colour frame of 1920x1080 takes one thread 2 ms. */
 enum { scaling_threads = 4 };
 
-/* Cores from which on frames are registered in a thread of their own. */
+/* Cores from which on frames are registered in threads of their own. */
 enum { least_for_registration = 4 };
 
 /* Seconds of look-ahead from which on it is read in several parts. */
@@ -60,7 +60,7 @@ struct bd_pipeline {
 
     struct bd_stabiliser *stabiliser; /* registers frames; NULL: not wanted */
     struct bd_in_flight flight;       /* live solver: between the queue and the separator */
-    bool registers_ahead;             /* frames are registered in a thread of their own */
+    bool registers_ahead;             /* frames are registered in threads of their own */
     struct bd_pictures *pictures;
 };
 

@@ -43,7 +43,7 @@ enum bd_status bd_queue_open(struct bd_queue **queue, struct bd_reader *reader,
                              const struct bd_queue_options *options);
 
 /* Frames that the consumer may hold at a time. */
-enum { bd_queue_most_held = 7 };
+enum { bd_queue_most_held = 8 };
 
 /* The next frame, in the reader's order; the consumer holds it until it releases it. *picture (may
  * be NULL) is the picture made from it, or the frame itself if there is no `prepare`. BD_END at the

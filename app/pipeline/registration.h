@@ -1,9 +1,9 @@
-/* Registers the frames of a queue ahead of their separation, in a thread of its own: while one is
- * separated, the motion of the next one is measured.
+/* Registers the frames of a queue ahead of their separation, in two threads: while one frame is
+ * separated, the next one is moved, and the motion of the one after it measured.
  *
- *   bd_queue_next -> thread: bd_stabiliser_measure, bd_stabiliser_move -> bd_registration_next
+ *   bd_queue_next -> bd_stabiliser_measure -> bd_stabiliser_move -> bd_registration_next
  *
- * After a frame that shows that the camera has been relocated the thread waits until the new scene
+ * After a frame that shows that the camera has been relocated the threads wait until the new scene
  * has been learned. */
 #ifndef BD_APP_PIPELINE_REGISTRATION_H
 #define BD_APP_PIPELINE_REGISTRATION_H
@@ -13,8 +13,8 @@
 
 struct bd_registration;
 
-/* Frames of the queue that the thread holds at most: one is registered, one waits. */
-enum { bd_registration_frames = 2 };
+/* Frames of the queue that the threads hold at most: one is measured, one waits, one is moved. */
+enum { bd_registration_frames = 3 };
 
 struct bd_registered {
     const struct bd_frame *frame, *picture; /* as decoded; as the separator must see it */
@@ -22,7 +22,7 @@ struct bd_registered {
     bool moved;                             /* this frame shows a relocation */
 };
 
-/* Starts the thread. Until it is closed it alone takes frames from the queue, and uses the
+/* Starts the threads. Until they are closed they alone take frames from the queue, and use the
  * stabiliser but for bd_stabiliser_restore; `time_base` is the frames'. BD_ERROR_MEMORY. */
 enum bd_status bd_registration_open(struct bd_registration **registration, struct bd_queue *queue,
                                     struct bd_stabiliser *stabiliser, struct bd_rational time_base);
@@ -36,8 +36,8 @@ void bd_registration_taken(struct bd_registration *registration);
 /* After a frame that was `moved`: until bd_registration_go_on the caller may use the stabiliser. */
 void bd_registration_go_on(struct bd_registration *registration);
 
-/* Ends the thread, which may wait for the queue, frees and nulls. Returns how many frames of the
- * queue are held that bd_registration_next has not returned. Safe on NULL. */
+/* Ends the threads, of which one may wait for the queue, frees and nulls. Returns how many frames
+ * of the queue are held that bd_registration_next has not returned. Safe on NULL. */
 int bd_registration_close(struct bd_registration **registration);
 
 #endif

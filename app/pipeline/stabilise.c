@@ -194,49 +194,59 @@ static void locate(struct bd_stabiliser *stabiliser, const struct bd_frame *pict
                                             stabiliser->last, stabiliser->origin);
 }
 
-void bd_stabiliser_measure(struct bd_stabiliser *stabiliser, const struct bd_frame *picture,
-                           double time)
+/* The motion that is to be undone. */
+static struct bd_camera describe(const struct bd_stabiliser *stabiliser)
 {
+    struct bd_camera camera = { .shakes = stabiliser->active };
+    const struct bd_similarity motion = since_origin(stabiliser);
+    if (camera.shakes &&
+        bd_similarity_size(motion, stabiliser->width, stabiliser->height) >= nothing)
+        camera.motion = motion;
+    return camera;
+}
+
+void bd_stabiliser_measure(struct bd_stabiliser *stabiliser, const struct bd_frame *picture,
+                           double time, struct bd_camera *camera)
+{
+    *camera = (struct bd_camera){ 0 };
     if (!stabiliser)
         return;
     if (time < 0)
         locate_ahead(stabiliser, picture);
     else
         locate(stabiliser, picture, time);
+    *camera = describe(stabiliser);
 }
 
-void bd_stabiliser_move(struct bd_stabiliser *stabiliser, const struct bd_frame *picture,
-                        const struct bd_frame **registered, struct bd_similarity *motion)
+const struct bd_frame *bd_stabiliser_move(struct bd_stabiliser *stabiliser,
+                                          const struct bd_frame *picture,
+                                          const struct bd_camera *camera)
 {
-    *registered = picture;
-    *motion = (struct bd_similarity){ 0 };
     if (!stabiliser)
-        return;
-    if (!stabiliser->active) {
+        return picture;
+    if (!camera->shakes) {
         stabiliser->filled = false;
-        return;
+        return picture;
     }
-    struct bd_similarity by = since_origin(stabiliser);
-    if (bd_similarity_size(by, stabiliser->width, stabiliser->height) < nothing)
-        by = (struct bd_similarity){ 0 };
     struct bd_frame *out = &stabiliser->picture;
     bd_warp_picture(stabiliser->warper, out->data, out->stride, picture->data, picture->stride,
-                    stabiliser->channels, by,
+                    stabiliser->channels, camera->motion,
                     stabiliser->filled ? BD_WARP_KEEP : BD_WARP_REPLICATE);
     stabiliser->filled = true;
-    if (bd_similarity_is_none(by))
-        return;
+    if (bd_similarity_is_none(camera->motion))
+        return picture;
     bd_frame_copy_times(out, picture);
-    *registered = out;
-    *motion = by;
+    return out;
 }
 
 void bd_stabiliser_register(struct bd_stabiliser *stabiliser, const struct bd_frame *picture,
                             double time, const struct bd_frame **registered,
                             struct bd_similarity *motion)
 {
-    bd_stabiliser_measure(stabiliser, picture, time);
-    bd_stabiliser_move(stabiliser, picture, registered, motion);
+    struct bd_camera camera;
+    bd_stabiliser_measure(stabiliser, picture, time, &camera);
+    *registered = bd_stabiliser_move(stabiliser, picture, &camera);
+    *motion = camera.motion;
 }
 
 /* Moves a picture of `channels` back, if there is one. */

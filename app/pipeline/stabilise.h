@@ -45,11 +45,19 @@ void bd_stabiliser_register(struct bd_stabiliser *stabiliser, const struct bd_fr
                             double time, const struct bd_frame **registered,
                             struct bd_similarity *motion);
 
-/* The same in two steps: measuring leaves the *registered picture of the frame before alone. */
+/* How the camera stood when it took a frame. */
+struct bd_camera {
+    bool shakes;                 /* frames are registered; else there is no motion */
+    struct bd_similarity motion; /* none where it is too small to be undone */
+};
+
+/* The same in two steps, of which a thread may move one frame while another thread measures later
+ * ones. */
 void bd_stabiliser_measure(struct bd_stabiliser *stabiliser, const struct bd_frame *picture,
-                           double time);
-void bd_stabiliser_move(struct bd_stabiliser *stabiliser, const struct bd_frame *picture,
-                        const struct bd_frame **registered, struct bd_similarity *motion);
+                           double time, struct bd_camera *camera);
+const struct bd_frame *bd_stabiliser_move(struct bd_stabiliser *stabiliser,
+                                          const struct bd_frame *picture,
+                                          const struct bd_camera *camera);
 
 /* Moves the pictures of a separation back to where the frame was. `motion` is what
  * bd_stabiliser_register returned for this frame. The pictures are valid until the next call. May
