@@ -1,6 +1,7 @@
 /* The CUDA backend: its device, stream and memory, and its table (linalg/shared/ops.h). */
 #include "gpu/cuda.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,29 @@ enum { oldest_capability = 80 };
 /* Threads of the host that copy pictures of several lanes, at most: 8 MB take 210 us with eight,
  * 290 with four (gpu/separation/state.cuh). */
 enum { lane_threads = 8 };
+
+/* Of those who wait for all of the GPU; a capture is the writer. */
+static pthread_rwlock_t waiting = PTHREAD_RWLOCK_INITIALIZER;
+
+bool bd_cuda_begin_capture(void)
+{
+    return pthread_rwlock_trywrlock(&waiting) == 0;
+}
+
+void bd_cuda_end_capture(void)
+{
+    pthread_rwlock_unlock(&waiting);
+}
+
+void bd_cuda_begin_waiting(void)
+{
+    pthread_rwlock_rdlock(&waiting);
+}
+
+void bd_cuda_end_waiting(void)
+{
+    pthread_rwlock_unlock(&waiting);
+}
 
 static atomic_int blocks;
 

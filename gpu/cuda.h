@@ -3,6 +3,7 @@
 #define BD_GPU_CUDA_H
 
 #include <cuda_runtime.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,6 +69,17 @@ void bd_cuda_free(void *data); /* accepts NULL */
 /* Page-locked host memory, zeroed. */
 enum bd_status bd_cuda_alloc_host(void **data, size_t bytes, const char *what);
 void bd_cuda_free_host(void *data);
+
+/* The capture of a stream and calls that wait for all of the GPU exclude each other in a process:
+ * such a call breaks a capture, and may crash in the driver meanwhile. A decoder makes such calls
+ * when it is opened and closed. False: another thread waits so, or captures; then nothing is to be
+ * ended. */
+bool bd_cuda_begin_capture(void);
+void bd_cuda_end_capture(void);
+
+/* Around such calls. By several threads at once, and more than once by one of them. */
+void bd_cuda_begin_waiting(void);
+void bd_cuda_end_waiting(void);
 
 /* Blocks of memory that are allocated by the four functions above and not freed yet, in all of the
  * process: for tests. */

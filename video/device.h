@@ -47,6 +47,11 @@ struct bd_picture_ops {
     enum bd_status (*allocate)(struct bd_device *device, void **memory, size_t bytes);
     void (*deallocate)(void *memory); /* safe on NULL */
 
+    /* Around what opens, empties and closes decoders of the GPU: they wait for all of it then,
+     * which others must know. By several threads, and more than once by one of them. */
+    void (*begin_waiting)(void);
+    void (*end_waiting)(void);
+
     void (*close)(struct bd_device **device); /* nulls */
 };
 

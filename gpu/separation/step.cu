@@ -76,38 +76,46 @@ static enum bd_status enqueue(struct bd_cuda_separator *s, const struct bd_sep_s
 {
     if (part == bd_sep_graph_find)
         return find(s, step);
+    s->cuda->crowded = s->together;
     enum bd_status status = s->together ? bd_sep_upload_here(s) : BD_OK;
     if (status == BD_OK && s->together)
         status = find(s, step);
     if (status == BD_OK)
         status = bd_sep_clean_at(s, &step->params, step->learn,
                                  bd_sep_rates_of(s, s->frames[s->buffer]));
-    return status == BD_OK && s->together ? bd_sep_download_here(s) : status;
+    if (status == BD_OK && s->together)
+        status = bd_sep_download_here(s);
+    s->cuda->crowded = 0;
+    return status;
 }
 
+/* Leaves NULL in to->exec[part] where another thread waits for all of the GPU, or breaks the
+ * capture so. */
 static enum bd_status capture_part(struct bd_cuda_separator *s, const struct bd_sep_step *step,
                                    struct bd_sep_graph *to, int part)
 {
     cudaStream_t stream = s->cuda->stream;
     cudaGraph_t graph = NULL;
     drop(&to->exec[part]);
+    if (!bd_cuda_begin_capture())
+        return BD_OK;
     /* Other threads, of another separator, may use the GPU during the capture. */
     enum bd_status status =
         bd_cuda_check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), what);
-    s->cuda->crowded = s->together;
     if (status == BD_OK)
         status = enqueue(s, step, part);
-    s->cuda->crowded = 0;
     cudaError_t error = cudaStreamEndCapture(stream, &graph); /* after a failure too */
-    if (status == BD_OK)
+    const bool broken = error == cudaErrorStreamCaptureInvalidated;
+    if (status == BD_OK && !broken)
         status = bd_cuda_check(error, what);
     else
         cudaGetLastError(); /* the first failure is reported; later checks must not see another */
-    if (status == BD_OK)
+    bd_cuda_end_capture();
+    if (status == BD_OK && graph)
         status = bd_cuda_check(cudaGraphInstantiate(&to->exec[part], graph, 0), what);
     if (graph)
         cudaGraphDestroy(graph);
-    return status;
+    return broken ? BD_OK : status;
 }
 
 static enum bd_status capture(struct bd_cuda_separator *s, const struct bd_sep_step *step,
@@ -120,6 +128,19 @@ static enum bd_status capture(struct bd_cuda_separator *s, const struct bd_sep_s
     if (status == BD_OK)
         status = capture_part(s, step, to, bd_sep_graph_clean);
     to->step = *step;
+    return status;
+}
+
+/* Launches a graph, or enqueues its work kernel by kernel where there is none. */
+static enum bd_status launch_part(struct bd_cuda_separator *s, const struct bd_sep_graph *graph,
+                                  int part, cudaStream_t stream)
+{
+    if (graph->exec[part])
+        return bd_cuda_check(cudaGraphLaunch(graph->exec[part], stream), what);
+    cudaStream_t kept = s->cuda->stream;
+    s->cuda->stream = stream;
+    enum bd_status status = enqueue(s, &graph->step, part);
+    s->cuda->stream = kept;
     return status;
 }
 
@@ -137,26 +158,33 @@ static enum bd_status launch_find(struct bd_cuda_separator *s, const struct bd_s
         error = cudaEventRecord(s->settled, s->cuda->stream);
     if (s->behind && error == cudaSuccess)
         error = cudaStreamWaitEvent(s->find, s->settled, 0);
-    if (error == cudaSuccess)
-        error = cudaGraphLaunch(graph->exec[bd_sep_graph_find], s->find);
-    if (error == cudaSuccess)
+    enum bd_status status = bd_cuda_check(error, what);
+    if (status == BD_OK)
+        status = launch_part(s, graph, bd_sep_graph_find, s->find);
+    if (status == BD_OK)
         error = cudaEventRecord(s->found, s->find);
-    if (error == cudaSuccess)
+    if (status == BD_OK && error == cudaSuccess)
         error = cudaStreamWaitEvent(s->cuda->stream, s->found, 0);
-    return bd_cuda_check(error, what);
+    return status == BD_OK ? bd_cuda_check(error, what) : status;
 }
 
 static enum bd_status launch_clean(struct bd_cuda_separator *s, const struct bd_sep_graph *graph)
 {
-    cudaError_t error = cudaGraphLaunch(graph->exec[bd_sep_graph_clean], s->cuda->stream);
-    if (error == cudaSuccess && !s->together)
+    enum bd_status status = launch_part(s, graph, bd_sep_graph_clean, s->cuda->stream);
+    cudaError_t error = cudaSuccess;
+    if (status == BD_OK && !s->together)
         error = cudaEventRecord(bd_sep_turn_of(s)->cleaned, s->cuda->stream);
-    return bd_cuda_check(error, what);
+    return status == BD_OK ? bd_cuda_check(error, what) : status;
 }
 
 static bool alike(const struct bd_sep_step *a, const struct bd_sep_step *b)
 {
     return memcmp(a, b, sizeof *a) == 0; /* numbers of four bytes each: no gaps */
+}
+
+static bool is_whole(const struct bd_cuda_separator *s, const struct bd_sep_graph *graph)
+{
+    return graph->exec[bd_sep_graph_clean] && (s->together || graph->exec[bd_sep_graph_find]);
 }
 
 /* The step of the frame in hand by its graph. The map is not part of it. */
@@ -171,7 +199,7 @@ static enum bd_status launch(struct bd_cuda_separator *s, const struct bd_detect
     struct bd_sep_graph *graph = &s->graphs[s->together][s->buffer][s->set][s->turn];
     if (status == BD_OK)
         status = bd_sep_before_detect(s, params, s->step.learn);
-    if (status == BD_OK && !(graph->exec[bd_sep_graph_clean] && alike(&graph->step, &s->step)))
+    if (status == BD_OK && !(is_whole(s, graph) && alike(&graph->step, &s->step)))
         status = capture(s, &s->step, graph);
     if (status == BD_OK && !s->together)
         status = launch_find(s, graph);

@@ -211,6 +211,8 @@ static const struct bd_picture_ops ops = {
     .prepare = prepare,
     .allocate = allocate,
     .deallocate = bd_cuda_free_host,
+    .begin_waiting = bd_cuda_begin_waiting,
+    .end_waiting = bd_cuda_end_waiting,
     .close = close_device,
 };
 

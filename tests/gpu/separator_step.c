@@ -1,12 +1,15 @@
 /* The step of an ordinary frame, which the CUDA backend launches as a graph, without its transfers
  * or with them: bit for bit what the functions give one by one, whatever comes between; and what it
  * reports and leaves behind when a call fails. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -332,12 +335,60 @@ static void test_faults(void **state)
     inject(TOGETHER);
 }
 
+struct waiter {
+    atomic_bool stop;
+    int failures;
+};
+
+/* What a decoder of the GPU does in another thread when it is opened: it waits for all of the GPU,
+ * now and then. */
+static void *wait_for_device(void *arg)
+{
+    struct waiter *waiter = arg;
+    while (!atomic_load(&waiter->stop)) {
+        bd_cuda_begin_waiting();
+        for (int i = 0; i < 100; i++)
+            waiter->failures += cudaDeviceSynchronize() != cudaSuccess;
+        bd_cuda_end_waiting();
+        cudaGetLastError();
+        nanosleep(&(struct timespec){ .tv_nsec = 300000 }, NULL);
+    }
+    return NULL;
+}
+
+/* Without the exclusion the captures break, or the driver crashes. */
+static void test_disturbed(void **state)
+{
+    (void)state;
+    enum { separators = 20, frames = 12 };
+    struct bd_backend *backend = open_gpu();
+    uint8_t *picture = malloc((size_t)small.width * (size_t)small.height * 3);
+    struct waiter waiter = { .failures = 0 };
+    pthread_t thread;
+    assert_non_null(picture);
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_device, &waiter), 0);
+    enum bd_status status = BD_OK;
+    for (int i = 0; i < separators && status == BD_OK; i++) {
+        void *separator;
+        assert_int_equal(start(backend, &small, picture, 3 * small.width, &separator), BD_OK);
+        status = run(backend, separator, picture, 0, frames, i % 2 ? GRAPH : TOGETHER);
+        backend->ops->separation->destroy(separator);
+    }
+    atomic_store(&waiter.stop, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(status, BD_OK);
+    assert_int_equal(waiter.failures, 0);
+    free(picture);
+    bd_backend_close(&backend);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same),
         cmocka_unit_test(test_few_calls),
         cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_disturbed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,8 +138,9 @@ static void decode_sections(struct film *film, struct bd_sections *sections, str
 /* What the sections call. */
 struct helper {
     atomic_int kept;
-    atomic_int fails; /* the frame, counted from 1, that cannot be kept; 0: all can */
-    atomic_int asked; /* for other decoders */
+    atomic_int fails;             /* the frame, counted from 1, that cannot be kept; 0: all can */
+    atomic_int asked;             /* for other decoders */
+    atomic_int renewed, renewing; /* decoders that were made anew, and that are */
     AVCodecContext *other;
 };
 
@@ -160,6 +161,13 @@ static AVCodecContext *replace(void *user)
     return helper->other;
 }
 
+static void renews(void *user, bool begins)
+{
+    struct helper *helper = user;
+    atomic_fetch_add(&helper->renewing, begins ? 1 : -1);
+    atomic_fetch_add(&helper->renewed, begins ? 1 : 0);
+}
+
 static struct bd_sections *open_sections(struct film *film, int count, int most_frames,
                                          bool first_once, struct helper *helper)
 {
@@ -170,6 +178,7 @@ static struct bd_sections *open_sections(struct film *film, int count, int most_
                                            .most_frames = most_frames,
                                            .keep = keep,
                                            .replace = replace,
+                                           .renews = renews,
                                            .user = helper };
     assert_true(bd_sections_known(film->decoders[0]->codec_id));
     assert_int_equal(bd_sections_open(&sections, &options), BD_OK);
@@ -241,6 +250,7 @@ static void sections_give_the_frames_of_one_decoder(void **state)
                 decode_sections(&film, sections, some, 31, -1);
                 bd_sections_flush(sections);
                 rewind_film(&film);
+                assert_true(helper.renewed >= 3); /* each of the decoders */
                 free(some);
             }
             atomic_store(&helper.kept, 0);
@@ -250,6 +260,7 @@ static void sections_give_the_frames_of_one_decoder(void **state)
             assert_int_equal(helper.kept, 100);
             bd_sections_close(&sections);
             assert_null(sections);
+            assert_int_equal(helper.renewing, 0);
         }
         close_film(&film);
         free(expected);

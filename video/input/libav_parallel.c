@@ -31,6 +31,7 @@ enum state { IDLE, OPENING, READY, IN_USE, FAILED };
 struct bd_libav_parallel {
     const struct bd_libav_input *input;
     const AVDictionary *options;
+    struct bd_device *device;
     struct bd_converter *converter; /* NULL: none was given, or the film is short */
     AVPacket *start; /* the first packet that starts a section, to try decoders with */
     int wanted;      /* decoders */
@@ -145,15 +146,27 @@ static AVCodecContext *replace(void *user)
     return other;
 }
 
+/* See struct bd_sections_options. */
+static void renews(void *user, bool begins)
+{
+    const struct bd_libav_parallel *p = user;
+    if (begins)
+        p->device->ops->begin_waiting();
+    else
+        p->device->ops->end_waiting();
+}
+
 /* Adds a decoder of the GPU, if it decodes the stream. */
 static bool add_decoder(struct bd_libav_parallel *p)
 {
     AVCodecContext **decoder = &p->decoders[p->count];
+    renews(p, true);
     bool good = open_decoder(p, decoder, 1, "cuda") && decodes(p, *decoder);
     if (good)
         p->count++;
     else
         avcodec_free_context(decoder);
+    renews(p, false);
     return good;
 }
 
@@ -168,7 +181,7 @@ static void *open_decoders(void *user)
 
 void bd_libav_parallel_create(struct bd_libav_parallel **parallel,
                               const struct bd_libav_input *input, AVCodecContext *first,
-                              const AVDictionary *options, int decoders)
+                              const AVDictionary *options, int decoders, struct bd_device *device)
 {
     *parallel = NULL;
     if (decoders < 1 || !bd_sections_known(first->codec_id))
@@ -183,6 +196,7 @@ void bd_libav_parallel_create(struct bd_libav_parallel **parallel,
     pthread_mutex_init(&p->mutex, NULL);
     p->input = input;
     p->options = options;
+    p->device = device;
     p->wanted = decoders < bd_sections_most_decoders ? decoders : bd_sections_most_decoders - 1;
     p->decoders[p->count++] = first;
     *parallel = p;
@@ -220,6 +234,7 @@ static void use(struct bd_libav_parallel *p)
                                              .most_frames = (int)(most < 1 ? 1 : most),
                                              .keep = keep,
                                              .replace = replace,
+                                             .renews = renews,
                                              .user = p };
     bool good = bd_sections_open(&p->sections, &all) == BD_OK;
     atomic_store(&p->state, good ? IN_USE : FAILED);
@@ -255,8 +270,10 @@ void bd_libav_parallel_close(struct bd_libav_parallel **parallel)
     if (p->started)
         pthread_join(p->thread, NULL);
     bd_sections_close(&p->sections);
+    renews(p, true);
     for (int i = 1; i < p->count; i++)
         avcodec_free_context(&p->decoders[i]);
+    renews(p, false);
     for (int i = 0; i < p->other_count; i++)
         avcodec_free_context(&p->others[i]);
     pthread_mutex_destroy(&p->mutex);

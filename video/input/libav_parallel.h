@@ -13,12 +13,12 @@
 struct bd_libav_parallel;
 
 /* For an input that was just opened, its decoder, which stays the caller's, and the options that it
- * was opened with; all stay where they are until the close. `decoders`: wanted on the GPU. NULL in
- * *parallel where fewer than one is, where it is not known where sections of the codec start, and
- * where there is no memory. All functions accept that NULL. */
+ * was opened with, and the device of the GPU; all stay where they are until the close. `decoders`:
+ * wanted on the GPU. NULL in *parallel where fewer than one is, where it is not known where
+ * sections of the codec start, and where there is no memory. All functions accept that NULL. */
 void bd_libav_parallel_create(struct bd_libav_parallel **parallel,
                               const struct bd_libav_input *input, AVCodecContext *first,
-                              const AVDictionary *options, int decoders);
+                              const AVDictionary *options, int decoders, struct bd_device *device);
 
 /* To be shown each packet before it is sent. */
 void bd_libav_parallel_see(struct bd_libav_parallel *parallel, const AVPacket *packet);

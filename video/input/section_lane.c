@@ -153,10 +153,37 @@ static bool receive_all(struct bd_lane *lane, bool drained, bool may_fail)
     return true;
 }
 
+static void renews(const struct bd_lane *lane, bool begins)
+{
+    const struct bd_sections_options *options = &lane->sections->options;
+    if (options->renews)
+        options->renews(options->user, begins);
+}
+
+void bd_lane_flush(struct bd_lane *lane)
+{
+    renews(lane, true);
+    avcodec_flush_buffers(lane->decoder);
+    renews(lane, false);
+    lane->emptied = true;
+}
+
+static int send(struct bd_lane *lane, const AVPacket *packet)
+{
+    const bool first = lane->emptied;
+    if (first)
+        renews(lane, true);
+    const int error = avcodec_send_packet(lane->decoder, packet);
+    if (first)
+        renews(lane, false);
+    lane->emptied = false;
+    return error;
+}
+
 /* Decodes a packet; NULL: there are no more. As receive_all. */
 static bool decode(struct bd_lane *lane, const AVPacket *packet, bool may_fail)
 {
-    int error = avcodec_send_packet(lane->decoder, packet);
+    int error = send(lane, packet);
     if (may_fail && is_failure(error))
         return false;
     if (error == AVERROR(EAGAIN)) /* the packet is lost; to the caller this means another thing */
@@ -247,7 +274,7 @@ static void make(struct bd_lane *lane, enum step step)
     if (step != END)
         other = decode_or_replace(lane, packet, may_fail);
     if (step == DRAIN && !other)
-        avcodec_flush_buffers(lane->decoder);
+        bd_lane_flush(lane);
     pthread_mutex_lock(&s->mutex);
     lane->busy = false;
     lane->done = step == DRAIN || step == END;

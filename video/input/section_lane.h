@@ -62,7 +62,11 @@ struct bd_lane {
      * frame of a later section has come: all of the own section came before. */
     int frames_made, frames_known;
     bool after_seen;
+    bool emptied; /* its decoder was, and got no packet since */
 };
+
+/* Empties the decoder of a lane. */
+void bd_lane_flush(struct bd_lane *lane);
 
 struct bd_sections {
     struct bd_sections_options options;

@@ -167,7 +167,7 @@ void bd_sections_flush(struct bd_sections *s)
         while (s->lanes[i].busy)
             pthread_cond_wait(&s->ready, &s->mutex);
         bd_lane_empty(&s->lanes[i]);
-        avcodec_flush_buffers(s->lanes[i].decoder);
+        bd_lane_flush(&s->lanes[i]);
     }
     s->in = s->out = first_of(s);
     s->waiting = 0;

@@ -27,6 +27,9 @@ struct bd_sections_options {
      * goes on. It outlives the sections. NULL where there is none: then frames are lost. NULL in
      * place of the function: there never is one. Called by several threads. */
     AVCodecContext *(*replace)(void *user);
+    /* Called around what may make a decoder anew: that it is emptied, and the first packet after
+     * that. NULL: nobody wants to know. Called by several threads. */
+    void (*renews)(void *user, bool begins);
     void *user;
 };
 

@@ -23,6 +23,7 @@ struct libav_source {
     struct bd_source base;
     struct bd_libav_input input;
     AVCodecContext *decoder;
+    struct bd_device *device;           /* of the GPU that may decode; NULL: none */
     AVDictionary *options;              /* that it was opened with */
     struct bd_libav_parallel *parallel; /* decoders of a GPU that help it; NULL: none */
     enum AVDiscard discard;             /* what the decoder skips by default */
@@ -240,10 +241,32 @@ static enum bd_status libav_picture(struct bd_source *base, struct bd_frame *fra
     return status;
 }
 
+/* Around what opens, empties or closes a decoder of the hardware: see video/device.h. */
+static void renews(const struct libav_source *s, bool begins)
+{
+    if (!s->device || !s->decoder || !s->decoder->hw_device_ctx)
+        return;
+    if (begins)
+        s->device->ops->begin_waiting();
+    else
+        s->device->ops->end_waiting();
+}
+
+static void close_decoder(struct libav_source *s)
+{
+    struct bd_device *device = s->decoder && s->decoder->hw_device_ctx ? s->device : NULL;
+    if (device)
+        device->ops->begin_waiting();
+    avcodec_free_context(&s->decoder);
+    if (device)
+        device->ops->end_waiting();
+}
+
 /* Empties the decoder and decodes one frame ahead, after the demuxer has moved. */
 static enum bd_status restart(struct libav_source *s)
 {
     struct bd_sections *sections = bd_libav_parallel_sections(s->parallel);
+    renews(s, true);
     if (sections)
         bd_sections_flush(sections);
     else
@@ -254,6 +277,7 @@ static enum bd_status restart(struct libav_source *s)
     bd_libav_input_moved(&s->input);
     av_packet_unref(s->packet);
     enum bd_status status = decode(s);
+    renews(s, false);
     s->pending = status == BD_OK;
     return status;
 }
@@ -331,7 +355,7 @@ static void libav_close(struct bd_source **base)
     av_frame_free(&s->download);
     av_frame_free(&s->frame);
     av_packet_free(&s->packet);
-    avcodec_free_context(&s->decoder);
+    close_decoder(s);
     av_dict_free(&s->options);
     bd_libav_input_close(&s->input);
     free(s);
@@ -356,8 +380,8 @@ static enum bd_status open_decoder(struct libav_source *s, const char *input,
     s->discard = s->decoder->skip_frame;
     if (options->device && s->pictures == BD_PICTURES_DECODED && !s->input.live) {
         bd_libav_parallel_close(&s->parallel);
-        bd_libav_parallel_create(&s->parallel, &s->input, s->decoder, s->options,
-                                 options->decoders);
+        bd_libav_parallel_create(&s->parallel, &s->input, s->decoder, s->options, options->decoders,
+                                 options->device);
     }
     const AVCodecDescriptor *codec = avcodec_descriptor_get(s->decoder->codec_id);
     s->intra = s->decoder->codec_id ==
@@ -406,6 +430,7 @@ static enum bd_status libav_open(struct bd_source **source, const char *input,
     s->base.ops = &bd_source_libav;
     s->pictures = options->pictures;
     s->format = options->format;
+    s->device = options->device;
     struct bd_source *base = &s->base;
     s->packet = av_packet_alloc();
     s->frame = av_frame_alloc();
@@ -419,7 +444,7 @@ static enum bd_status libav_open(struct bd_source **source, const char *input,
         s->input.seekable) {
         /* "auto" found hardware that does not decode this stream: start again with threads. */
         av_frame_unref(s->frame);
-        avcodec_free_context(&s->decoder);
+        close_decoder(s);
         bd_libav_input_close(&s->input);
         status = open_first(s, input, options, NULL);
     }
