@@ -181,7 +181,6 @@ enum bd_status bd_initialiser_start(struct bd_initialiser **initialiser, const c
     self->user = options->user;
     self->options.interrupted = asked_to_stop;
     self->options.user = self;
-    self->options.decoders = 0; /* parts are decoded side by side already */
     self->width = settings->width;
     self->height = settings->height;
     self->window = settings->window;
@@ -191,6 +190,8 @@ enum bd_status bd_initialiser_start(struct bd_initialiser **initialiser, const c
     self->capacity = (int)fmax(1, fmin(self->window, room));
     if (self->capacity < self->window) /* later parts would wait for the first one */
         parts = 1;
+    if (parts > 1)
+        self->options.decoders = 0; /* parts are decoded side by side already */
     if (parts > 1 && !self->options.threads)
         self->options.threads = part_threads;
     self->pictures = calloc((size_t)self->capacity, sizeof *self->pictures);

@@ -9,9 +9,9 @@
  * give the same masks. */
 enum { most_pixels = 640 * 480 };
 
-/* Decoders of a GPU that help with a film: a single one would be slower than the rest of the
- * program. They are not opened for fewer --frames than these. */
-enum { gpu_decoders = 4, frames_for_decoders = 1000 };
+/* Decoders of a GPU that help with a film at most: one of them keeps about four cores busy. They
+ * are not opened for fewer --frames than these. */
+enum { most_decoders = 4, frames_for_decoders = 1000 };
 
 /* The processing size: --scale, or that of the frames, or about most_pixels. */
 static enum bd_status choose_size(const struct bd_options *options,
@@ -72,27 +72,6 @@ enum bd_status bd_choose_settings(struct bd_separator_options *settings,
     return BD_OK;
 }
 
-struct bd_reader_options bd_choose_reading(const struct bd_options *options, unsigned wants)
-{
-    const unsigned colours = BD_WANT_FOREGROUND | BD_WANT_OVERLAY | BD_WANT_COLOR;
-    bool color = !options->gray || (wants & (colours | BD_WANT_DECODED));
-    bool few = options->frames > 0 && options->frames < frames_for_decoders;
-    bool no_hardware = !options->hwaccel || strcmp(options->hwaccel, "none") == 0;
-    return (struct bd_reader_options){ .input_format = options->input_format,
-                                       .input_options = options->input_options,
-                                       .input_option_count = options->input_option_count,
-                                       .format = color ? BD_RGB24 : BD_GRAY8,
-                                       .pictures = wants & (colours | BD_WANT_INPUT)
-                                                       ? BD_PICTURES_BOTH
-                                                       : BD_PICTURES_DECODED,
-                                       .tone_curve = true,
-                                       .start = options->start,
-                                       .duration = options->duration,
-                                       .threads = options->threads,
-                                       .hwaccel = no_hardware ? NULL : options->hwaccel,
-                                       .decoders = few ? 0 : gpu_decoders };
-}
-
 int bd_cores_of(const struct bd_options *options)
 {
     return options->threads ? options->threads : bd_pool_cores();
@@ -101,6 +80,27 @@ int bd_cores_of(const struct bd_options *options)
 static int between(int least, int value, int most)
 {
     return value < least ? least : value < most ? value : most;
+}
+
+struct bd_reader_options bd_choose_reading(const struct bd_options *options, unsigned wants)
+{
+    const unsigned colours = BD_WANT_FOREGROUND | BD_WANT_OVERLAY | BD_WANT_COLOR;
+    bool color = !options->gray || (wants & (colours | BD_WANT_DECODED));
+    bool few = options->frames > 0 && options->frames < frames_for_decoders;
+    bool no_hardware = !options->hwaccel || strcmp(options->hwaccel, "none") == 0;
+    return (struct bd_reader_options){
+        .input_format = options->input_format,
+        .input_options = options->input_options,
+        .input_option_count = options->input_option_count,
+        .format = color ? BD_RGB24 : BD_GRAY8,
+        .pictures = wants & (colours | BD_WANT_INPUT) ? BD_PICTURES_BOTH : BD_PICTURES_DECODED,
+        .tone_curve = true,
+        .start = options->start,
+        .duration = options->duration,
+        .threads = options->threads,
+        .hwaccel = no_hardware ? NULL : options->hwaccel,
+        .decoders = few ? 0 : between(1, bd_cores_of(options) / 4, most_decoders)
+    };
 }
 
 int bd_picture_threads(const struct bd_options *options, bool window)

@@ -23,8 +23,9 @@ enum { threads_instead = 4 };
  * opened, a third of a second, other work on the GPU stands still. */
 static const double long_film = 2e9;
 
-/* Frames that are decoded before they are opened, so that the film's start does not wait. */
-enum { first_frames = 16 };
+/* Frames that are decoded before they are opened: fewer than a queue of the program holds, so that
+ * they are opened while the program looks ahead. */
+enum { first_frames = 4 };
 
 enum state { IDLE, OPENING, READY, IN_USE, FAILED };
 
