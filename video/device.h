@@ -4,6 +4,8 @@
 #ifndef BD_VIDEO_DEVICE_H
 #define BD_VIDEO_DEVICE_H
 
+#include <stdbool.h>
+
 #include "video/upscale.h"
 #include "video/yuv.h"
 
@@ -59,6 +61,15 @@ struct bd_picture_ops {
 struct bd_device {
     const struct bd_picture_ops *ops;
 };
+
+/* As these two functions; `device` may be NULL. */
+static inline void bd_device_waits(struct bd_device *device, bool begins)
+{
+    if (device && begins)
+        device->ops->begin_waiting();
+    else if (device)
+        device->ops->end_waiting();
+}
 
 /* The work of a caller whose pictures may come from one device, then from another. All zero at
  * first. */

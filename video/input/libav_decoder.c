@@ -179,6 +179,20 @@ done:
     return status;
 }
 
+void bd_libav_decoder_waits(const AVCodecContext *decoder, struct bd_device *device, bool begins)
+{
+    if (decoder->hw_device_ctx)
+        bd_device_waits(device, begins);
+}
+
+void bd_libav_decoder_close(AVCodecContext **decoder, struct bd_device *device)
+{
+    struct bd_device *waited = *decoder && (*decoder)->hw_device_ctx ? device : NULL;
+    bd_device_waits(waited, true);
+    avcodec_free_context(decoder);
+    bd_device_waits(waited, false);
+}
+
 struct bd_turn bd_libav_turn(const struct bd_libav_input *in, const AVFrame *first)
 {
     const AVFrameSideData *of_frame = av_frame_get_side_data(first, AV_FRAME_DATA_DISPLAYMATRIX);

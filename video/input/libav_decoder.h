@@ -16,6 +16,13 @@
 enum bd_status bd_libav_decoder_open(AVCodecContext **decoder, struct bd_libav_input *in,
                                      int threads, const char *hwaccel, int surfaces);
 
+/* Around what empties a decoder, and its first frame: one of the hardware is made then, or made
+ * anew, for which all of a GPU is waited for (bd_picture_ops). `device` may be NULL. */
+void bd_libav_decoder_waits(const AVCodecContext *decoder, struct bd_device *device, bool begins);
+
+/* Nulls; accepts NULL in *decoder. */
+void bd_libav_decoder_close(AVCodecContext **decoder, struct bd_device *device);
+
 /* Copies a picture of the hardware to `to` (fresh, or from an earlier call), in system memory.
  * BD_ERROR_BACKEND. */
 enum bd_status bd_libav_fetch(AVFrame *to, const AVFrame *picture, const char *name);

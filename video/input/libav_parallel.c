@@ -150,11 +150,7 @@ static AVCodecContext *replace(void *user)
 /* See struct bd_sections_options. */
 static void renews(void *user, bool begins)
 {
-    const struct bd_libav_parallel *p = user;
-    if (begins)
-        p->device->ops->begin_waiting();
-    else
-        p->device->ops->end_waiting();
+    bd_device_waits(((const struct bd_libav_parallel *)user)->device, begins);
 }
 
 /* Adds a decoder of the GPU, if it decodes the stream. */

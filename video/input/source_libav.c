@@ -241,32 +241,11 @@ static enum bd_status libav_picture(struct bd_source *base, struct bd_frame *fra
     return status;
 }
 
-/* Around what opens, empties or closes a decoder of the hardware: see video/device.h. */
-static void renews(const struct libav_source *s, bool begins)
-{
-    if (!s->device || !s->decoder || !s->decoder->hw_device_ctx)
-        return;
-    if (begins)
-        s->device->ops->begin_waiting();
-    else
-        s->device->ops->end_waiting();
-}
-
-static void close_decoder(struct libav_source *s)
-{
-    struct bd_device *device = s->decoder && s->decoder->hw_device_ctx ? s->device : NULL;
-    if (device)
-        device->ops->begin_waiting();
-    avcodec_free_context(&s->decoder);
-    if (device)
-        device->ops->end_waiting();
-}
-
 /* Empties the decoder and decodes one frame ahead, after the demuxer has moved. */
 static enum bd_status restart(struct libav_source *s)
 {
     struct bd_sections *sections = bd_libav_parallel_sections(s->parallel);
-    renews(s, true);
+    bd_libav_decoder_waits(s->decoder, s->device, true);
     if (sections)
         bd_sections_flush(sections);
     else
@@ -277,7 +256,7 @@ static enum bd_status restart(struct libav_source *s)
     bd_libav_input_moved(&s->input);
     av_packet_unref(s->packet);
     enum bd_status status = decode(s);
-    renews(s, false);
+    bd_libav_decoder_waits(s->decoder, s->device, false);
     s->pending = status == BD_OK;
     return status;
 }
@@ -355,7 +334,7 @@ static void libav_close(struct bd_source **base)
     av_frame_free(&s->download);
     av_frame_free(&s->frame);
     av_packet_free(&s->packet);
-    close_decoder(s);
+    bd_libav_decoder_close(&s->decoder, s->device);
     av_dict_free(&s->options);
     bd_libav_input_close(&s->input);
     free(s);
@@ -444,7 +423,7 @@ static enum bd_status libav_open(struct bd_source **source, const char *input,
         s->input.seekable) {
         /* "auto" found hardware that does not decode this stream: start again with threads. */
         av_frame_unref(s->frame);
-        close_decoder(s);
+        bd_libav_decoder_close(&s->decoder, s->device);
         bd_libav_input_close(&s->input);
         status = open_first(s, input, options, NULL);
     }
@@ -452,12 +431,10 @@ static enum bd_status libav_open(struct bd_source **source, const char *input,
         goto error;
     s->origin = s->pts;
     struct bd_turn turn = bd_libav_turn(&s->input, s->frame);
+    bd_libav_describe(info, &s->input, s->frame, turn);
     status = bd_converter_create(&s->converter, s->frame->width, s->frame->height, options->format,
                                  turn);
-    if (status != BD_OK)
-        goto error;
-    bd_libav_describe(info, &s->input, s->frame, turn);
-    if (options->tone_curve)
+    if (status == BD_OK && options->tone_curve)
         status = bd_converter_use_tone_curve(s->converter, s->frame, &info->tone_curve);
     if (status != BD_OK)
         goto error;
