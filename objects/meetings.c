@@ -9,17 +9,12 @@ static const double least_gain = 1;  /* of a squared distance: 1.6 times as like
 static const double most_unlike = 2; /* times the area: others are told apart by their sizes */
 static const double group_doubt = 2; /* a box in a component of several */
 
-static bool is_seen(const struct bd_track *track)
+static bool has_met(const struct bd_tracker *tracker, int64_t a, int64_t b)
 {
-    return track->object.id && track->piece >= 0;
-}
-
-static struct bd_meeting *find(struct bd_tracker *tracker, int64_t a, int64_t b)
-{
-    for (int i = 0; i < tracker->meeting_count; i++)
-        if (tracker->meetings[i].a == a && tracker->meetings[i].b == b)
-            return &tracker->meetings[i];
-    return NULL;
+    bool met = false;
+    for (int i = 0; i < tracker->meeting_count && !met; i++)
+        met = tracker->meetings[i].a == a && tracker->meetings[i].b == b;
+    return met;
 }
 
 /* Whether their sizes do not tell two apart. */
@@ -29,32 +24,41 @@ static bool are_alike(const struct bd_track *a, const struct bd_track *b)
     return unlike * unlike < most_unlike && unlike * unlike * most_unlike > 1;
 }
 
-/* Two objects that are seen, the first one of the lower serial number. */
-static void note_pair(struct bd_tracker *tracker, struct bd_track *a, struct bd_track *b)
+/* Notes that two objects are in one piece, the first one of the lower serial number. */
+static void meet(struct bd_tracker *tracker, const struct bd_track *a, const struct bd_track *b)
 {
-    struct bd_meeting *meeting = find(tracker, a->serial, b->serial);
-    const bool together = a->piece == b->piece;
-    if (meeting && together) {
-        meeting->parted = INFINITY;
-    } else if (meeting && meeting->parted == INFINITY) {
-        meeting->parted = tracker->time;
-        bd_kalman_start(&a->since_parted, &a->box, 0, 0);
-        bd_kalman_start(&b->since_parted, &b->box, 0, 0);
-    } else if (together && are_alike(a, b) && tracker->meeting_count < bd_most_meetings) {
-        tracker->meetings[tracker->meeting_count++] =
-            (struct bd_meeting){ a->serial, b->serial,   tracker->time,
-                                 INFINITY,  a->expected, b->expected };
-    }
+    if (tracker->meeting_count == bd_most_meetings || !are_alike(a, b) ||
+        has_met(tracker, a->serial, b->serial))
+        return;
+    tracker->meetings[tracker->meeting_count++] = (struct bd_meeting){ a->serial,     b->serial,
+                                                                       tracker->time, INFINITY,
+                                                                       a->expected,   b->expected };
 }
 
-static void note_pairs(struct bd_tracker *tracker)
+static void meet_all(struct bd_tracker *tracker)
 {
     for (int t = 0; t < tracker->count; t++)
         for (int u = 0; u < tracker->count; u++) {
-            struct bd_track *a = &tracker->tracks[t], *b = &tracker->tracks[u];
-            if (a->serial < b->serial && is_seen(a) && is_seen(b))
-                note_pair(tracker, a, b);
+            const struct bd_track *a = &tracker->tracks[t], *b = &tracker->tracks[u];
+            if (a->piece >= 0 && a->piece == b->piece && a->serial < b->serial && a->object.id &&
+                b->object.id)
+                meet(tracker, a, b);
         }
+}
+
+/* Notes whether two are in one piece still, or again. */
+static void look(const struct bd_tracker *tracker, struct bd_meeting *meeting, struct bd_track *a,
+                 struct bd_track *b)
+{
+    if (a->piece < 0 || b->piece < 0)
+        return;
+    if (a->piece == b->piece) {
+        meeting->parted = INFINITY;
+    } else if (meeting->parted == INFINITY) {
+        meeting->parted = tracker->time;
+        bd_kalman_start(&a->since_parted, &a->box, 0, 0);
+        bd_kalman_start(&b->since_parted, &b->box, 0, 0);
+    }
 }
 
 /* Follows all as if nothing of them had been known before they parted. */
@@ -115,19 +119,20 @@ void bd_meetings_settle(struct bd_tracker *tracker)
 {
     int left = 0;
     follow(tracker);
-    note_pairs(tracker);
     for (int t = 0; t < tracker->count; t++)
         tracker->tracks[t].exchanged = INFINITY;
     for (int i = 0; i < tracker->meeting_count; i++) {
-        const struct bd_meeting *meeting = &tracker->meetings[i];
+        struct bd_meeting *meeting = &tracker->meetings[i];
         struct bd_track *a = bd_track_find(tracker, meeting->a);
         struct bd_track *b = bd_track_find(tracker, meeting->b);
         if (!a || !b)
             continue;
+        look(tracker, meeting, a, b);
         if (tracker->time < meeting->parted + bd_parting_delay)
             tracker->meetings[left++] = *meeting;
         else
             settle(tracker, meeting, a, b);
     }
     tracker->meeting_count = left;
+    meet_all(tracker);
 }
