@@ -17,7 +17,7 @@ enum { oldest_capability = 80 };
  * 290 with four (gpu/separation/state.cuh). */
 enum { lane_threads = 8 };
 
-/* Of those who wait for all of the GPU; a capture is the writer. */
+/* Readers wait for all of the GPU; the writer captures. */
 static pthread_rwlock_t waiting = PTHREAD_RWLOCK_INITIALIZER;
 
 bool bd_cuda_begin_capture(void)

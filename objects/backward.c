@@ -123,10 +123,9 @@ static double between(double from, double to, double share)
 
 /* Forwards a box in a group is sure at first, backwards at last: it lies between the two. */
 static void blend(struct bd_tracker *back, struct bd_track *track, const struct subject *subject,
-                  const struct bd_kept_mask *mask)
+                  const struct bd_kept_mask *mask, const struct bd_extent *found)
 {
     const double share = (mask->time - subject->from) / (subject->until - subject->from);
-    const struct bd_extent *found = &track->box;
     for (int i = 0; i < mask->box_count; i++) {
         const struct bd_extent *said = &mask->boxes[i].box;
         if (mask->boxes[i].serial != track->serial)
@@ -165,7 +164,7 @@ static bool tell(struct look *look, const struct subject *subject, const struct 
     if (alone && !all)
         bd_track_place(back, track, &box);
     if (!subject->mate && !subject->whole)
-        blend(back, track, subject, mask);
+        blend(back, track, subject, mask, alone && !all ? &box : &track->box);
     bd_past_tell(look->tracker, subject->track, track, mask->time, ago);
     return true;
 }

@@ -6,7 +6,8 @@
 #include "objects/state.h"
 
 /* Notes which objects meet and part in this frame, and exchanges the numbers of two that parted
- * some frames ago if that explains their motion better. All that are gone have been forgotten. */
+ * bd_parting_delay ago if that explains their motion better. To be called when tracks that are gone
+ * have been forgotten. */
 void bd_meetings_settle(struct bd_tracker *tracker);
 
 #endif

@@ -48,7 +48,7 @@ struct bd_track {
 
 /* Two objects that are or were in one piece. */
 struct bd_meeting {
-    int64_t a, b;                        /* serials of their tracks, a < b at first */
+    int64_t a, b;                        /* serials of their tracks */
     double met, parted;                  /* times; INFINITY: they are in one piece */
     struct bd_kalman before_a, before_b; /* as they were expected when they met */
 };

@@ -130,6 +130,8 @@ def judge_quality(row, old):
     for key in ("positives", "negatives"):
         if row[key] != old[key]:
             return f"{row[key]} {key} are scored in place of {old[key]}", True
+    if "switches" in old and "switches" not in row:
+        return f"WORSE: F {row['f']:.4f} is too low for objects", True
     if "switches" in old and row["switches"] > old["switches"]:
         return f"WORSE: {row['switches']} changes of numbers, not {old['switches']} ({old['commit']})", True
     if "boxes_f" in old and row["boxes_f"] < old["boxes_f"] - BOXES_TOLERANCE - 1e-9:

@@ -48,7 +48,8 @@ void bd_in_flight_release(struct bd_in_flight *flight, int keep);
 /* Receives and drops all frames in flight, then continues at `seconds` (bd_queue_seek). */
 enum bd_status bd_in_flight_seek(struct bd_in_flight *flight, double seconds);
 
-/* Ends that thread, which may wait for the queue: the queue's input must end soon. */
+/* Ends the threads that register frames, of which one may wait for the queue: the queue's input
+ * must end soon. */
 void bd_in_flight_close(struct bd_in_flight *flight);
 
 #endif

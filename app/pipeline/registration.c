@@ -133,7 +133,7 @@ enum bd_status bd_registration_open(struct bd_registration **registration, struc
     pthread_cond_init(&self->ready, NULL);
     pthread_cond_init(&self->room, NULL);
     bool moves = bd_thread_start(&self->moving, "move", move, self);
-    if (moves && bd_thread_start(&self->measuring, "register", measure, self))
+    if (moves && bd_thread_start(&self->measuring, "measure", measure, self))
         return BD_OK;
     if (moves) {
         tell(self, &self->stop, true);

@@ -9,9 +9,9 @@
  * give the same masks. */
 enum { most_pixels = 640 * 480 };
 
-/* Decoders of a GPU that help with a film at most: one of them keeps about four cores busy. They
- * are not opened for fewer --frames than these. */
-enum { most_decoders = 4, frames_for_decoders = 1000 };
+/* So many decoders of a GPU help with a film: one of them keeps about four cores busy, but a single
+ * one would wait at the end of each section. None are opened for fewer --frames than these. */
+enum { least_decoders = 2, most_decoders = 4, frames_for_decoders = 1000 };
 
 /* The processing size: --scale, or that of the frames, or about most_pixels. */
 static enum bd_status choose_size(const struct bd_options *options,
@@ -99,7 +99,7 @@ struct bd_reader_options bd_choose_reading(const struct bd_options *options, uns
         .duration = options->duration,
         .threads = options->threads,
         .hwaccel = no_hardware ? NULL : options->hwaccel,
-        .decoders = few ? 0 : between(1, bd_cores_of(options) / 4, most_decoders)
+        .decoders = few ? 0 : between(least_decoders, bd_cores_of(options) / 4, most_decoders)
     };
 }
 

@@ -9,11 +9,13 @@
  * (Haritaoglu et al. 2000). When it splits, each piece goes to the member that it fits best.
  * Several components close together are one object. A part that moves away becomes an object of its
  * own, whose parent is the first. What came as one component and has parted is looked for in the
- * masks before by the same method, backwards in time (bd_tracker_past): fixed-lag smoothing.
+ * masks before by the same method, backwards in time (bd_tracker_past): fixed-lag smoothing. Two of
+ * about the same size who have parted exchange their numbers, and boxes of the past, if the way in
+ * which they moved before they met says so.
  *
  * All rules are in seconds and in sizes of the object: the frame rate may vary, and matters little
  * from 5 to 60 frames a second. There is no appearance: two of the same size who stand still as one
- * component may exchange their numbers when they part. The same masks and times give the same
+ * component may be mistaken when they part. The same masks and times give the same
  * objects. */
 #ifndef BACKDROP_TRACKER_H
 #define BACKDROP_TRACKER_H

@@ -179,18 +179,30 @@ done:
     return status;
 }
 
-void bd_libav_decoder_waits(const AVCodecContext *decoder, struct bd_device *device, bool begins)
+void bd_libav_decoder_flush(AVCodecContext *decoder, struct bd_device *device, bool *emptied)
 {
-    if (decoder->hw_device_ctx)
-        bd_device_waits(device, begins);
+    bd_device_waits(device, true);
+    avcodec_flush_buffers(decoder);
+    bd_device_waits(device, false);
+    *emptied = true;
+}
+
+int bd_libav_decoder_send(AVCodecContext *decoder, const AVPacket *packet, struct bd_device *device,
+                          bool *emptied)
+{
+    struct bd_device *waited = *emptied ? device : NULL;
+    bd_device_waits(waited, true);
+    const int error = avcodec_send_packet(decoder, packet);
+    bd_device_waits(waited, false);
+    *emptied = false;
+    return error;
 }
 
 void bd_libav_decoder_close(AVCodecContext **decoder, struct bd_device *device)
 {
-    struct bd_device *waited = *decoder && (*decoder)->hw_device_ctx ? device : NULL;
-    bd_device_waits(waited, true);
+    bd_device_waits(device, true);
     avcodec_free_context(decoder);
-    bd_device_waits(waited, false);
+    bd_device_waits(device, false);
 }
 
 struct bd_turn bd_libav_turn(const struct bd_libav_input *in, const AVFrame *first)

@@ -16,11 +16,14 @@
 enum bd_status bd_libav_decoder_open(AVCodecContext **decoder, struct bd_libav_input *in,
                                      int threads, const char *hwaccel, int surfaces);
 
-/* Around what empties a decoder, and its first frame: one of the hardware is made then, or made
- * anew, for which all of a GPU is waited for (bd_picture_ops). `device` may be NULL. */
-void bd_libav_decoder_waits(const AVCodecContext *decoder, struct bd_device *device, bool begins);
+/* As avcodec_flush_buffers and avcodec_send_packet. The first packet after a flush may make a
+ * decoder of the hardware anew, and that waits for all of a GPU (bd_picture_ops). *emptied: the
+ * decoder got no packet since it was flushed or opened. `device` may be NULL. */
+void bd_libav_decoder_flush(AVCodecContext *decoder, struct bd_device *device, bool *emptied);
+int bd_libav_decoder_send(AVCodecContext *decoder, const AVPacket *packet, struct bd_device *device,
+                          bool *emptied);
 
-/* Nulls; accepts NULL in *decoder. */
+/* As avcodec_free_context. */
 void bd_libav_decoder_close(AVCodecContext **decoder, struct bd_device *device);
 
 /* Copies a picture of the hardware to `to` (fresh, or from an earlier call), in system memory.

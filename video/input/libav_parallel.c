@@ -147,23 +147,17 @@ static AVCodecContext *replace(void *user)
     return other;
 }
 
-/* See struct bd_sections_options. */
-static void renews(void *user, bool begins)
-{
-    bd_device_waits(((const struct bd_libav_parallel *)user)->device, begins);
-}
-
 /* Adds a decoder of the GPU, if it decodes the stream. */
 static bool add_decoder(struct bd_libav_parallel *p)
 {
     AVCodecContext **decoder = &p->decoders[p->count];
-    renews(p, true);
+    bd_device_waits(p->device, true);
     bool good = open_decoder(p, decoder, 1, "cuda") && decodes(p, *decoder);
     if (good)
         p->count++;
     else
         avcodec_free_context(decoder);
-    renews(p, false);
+    bd_device_waits(p->device, false);
     return good;
 }
 
@@ -231,8 +225,8 @@ static void use(struct bd_libav_parallel *p)
                                              .most_frames = (int)(most < 1 ? 1 : most),
                                              .keep = keep,
                                              .replace = replace,
-                                             .renews = renews,
-                                             .user = p };
+                                             .user = p,
+                                             .device = p->device };
     bool good = bd_sections_open(&p->sections, &all) == BD_OK;
     atomic_store(&p->state, good ? IN_USE : FAILED);
     if (good)
@@ -267,10 +261,10 @@ void bd_libav_parallel_close(struct bd_libav_parallel **parallel)
     if (p->started)
         pthread_join(p->thread, NULL);
     bd_sections_close(&p->sections);
-    renews(p, true);
+    bd_device_waits(p->device, true);
     for (int i = 1; i < p->count; i++)
         avcodec_free_context(&p->decoders[i]);
-    renews(p, false);
+    bd_device_waits(p->device, false);
     for (int i = 0; i < p->other_count; i++)
         avcodec_free_context(&p->others[i]);
     pthread_mutex_destroy(&p->mutex);

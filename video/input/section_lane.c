@@ -1,5 +1,7 @@
 #include "video/input/section_lane.h"
 
+#include "video/input/libav_decoder.h"
+
 /* Failures of a decoder that is asked for its last frames, until it is left alone. */
 enum { most_failures = 1000 };
 
@@ -153,37 +155,16 @@ static bool receive_all(struct bd_lane *lane, bool drained, bool may_fail)
     return true;
 }
 
-static void renews(const struct bd_lane *lane, bool begins)
-{
-    const struct bd_sections_options *options = &lane->sections->options;
-    if (options->renews)
-        options->renews(options->user, begins);
-}
-
 void bd_lane_flush(struct bd_lane *lane)
 {
-    renews(lane, true);
-    avcodec_flush_buffers(lane->decoder);
-    renews(lane, false);
-    lane->emptied = true;
-}
-
-static int send(struct bd_lane *lane, const AVPacket *packet)
-{
-    const bool first = lane->emptied;
-    if (first)
-        renews(lane, true);
-    const int error = avcodec_send_packet(lane->decoder, packet);
-    if (first)
-        renews(lane, false);
-    lane->emptied = false;
-    return error;
+    bd_libav_decoder_flush(lane->decoder, lane->sections->options.device, &lane->emptied);
 }
 
 /* Decodes a packet; NULL: there are no more. As receive_all. */
 static bool decode(struct bd_lane *lane, const AVPacket *packet, bool may_fail)
 {
-    int error = send(lane, packet);
+    int error = bd_libav_decoder_send(lane->decoder, packet, lane->sections->options.device,
+                                      &lane->emptied);
     if (may_fail && is_failure(error))
         return false;
     if (error == AVERROR(EAGAIN)) /* the packet is lost; to the caller this means another thing */

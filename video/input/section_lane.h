@@ -62,7 +62,7 @@ struct bd_lane {
      * frame of a later section has come: all of the own section came before. */
     int frames_made, frames_known;
     bool after_seen;
-    bool emptied; /* its decoder was, and got no packet since */
+    bool emptied; /* see bd_libav_decoder_send */
 };
 
 /* Empties the decoder of a lane. */

@@ -24,6 +24,7 @@ enum bd_status bd_sections_open(struct bd_sections **sections,
         struct bd_lane *lane = &s->lanes[i];
         lane->sections = s;
         lane->decoder = options->decoders[i];
+        lane->emptied = true;
         lane->frames = calloc((size_t)s->room, sizeof *lane->frames);
         lane->taken = i == 0;
         lane->mark = bd_lane_first_mark;

@@ -7,6 +7,7 @@
 #include <libavcodec/avcodec.h>
 #include <stdbool.h>
 
+#include "video/device.h"
 #include <backdrop/status.h>
 
 struct bd_sections;
@@ -27,10 +28,8 @@ struct bd_sections_options {
      * goes on. It outlives the sections. NULL where there is none: then frames are lost. NULL in
      * place of the function: there never is one. Called by several threads. */
     AVCodecContext *(*replace)(void *user);
-    /* Called around what may make a decoder anew: that it is emptied, and the first packet after
-     * that. NULL: nobody wants to know. Called by several threads. */
-    void (*renews)(void *user, bool begins);
     void *user;
+    struct bd_device *device; /* of the GPU, for bd_libav_decoder_send; NULL: none */
 };
 
 /* BD_ERROR_MEMORY. */

@@ -24,6 +24,7 @@ struct libav_source {
     struct bd_libav_input input;
     AVCodecContext *decoder;
     struct bd_device *device;           /* of the GPU that may decode; NULL: none */
+    bool emptied;                       /* see bd_libav_decoder_send */
     AVDictionary *options;              /* that it was opened with */
     struct bd_libav_parallel *parallel; /* decoders of a GPU that help it; NULL: none */
     enum AVDiscard discard;             /* what the decoder skips by default */
@@ -124,8 +125,8 @@ static int send(struct libav_source *s)
     struct bd_sections *sections = bd_libav_parallel_sections(s->parallel);
     if (packet)
         bd_libav_parallel_see(s->parallel, packet);
-    int error =
-        sections ? bd_sections_send(sections, packet) : avcodec_send_packet(s->decoder, packet);
+    int error = sections ? bd_sections_send(sections, packet)
+                         : bd_libav_decoder_send(s->decoder, packet, s->device, &s->emptied);
     if (!sections || error != AVERROR(EAGAIN))
         av_packet_unref(s->packet);
     return error;
@@ -245,18 +246,16 @@ static enum bd_status libav_picture(struct bd_source *base, struct bd_frame *fra
 static enum bd_status restart(struct libav_source *s)
 {
     struct bd_sections *sections = bd_libav_parallel_sections(s->parallel);
-    bd_libav_decoder_waits(s->decoder, s->device, true);
     if (sections)
         bd_sections_flush(sections);
     else
-        avcodec_flush_buffers(s->decoder);
+        bd_libav_decoder_flush(s->decoder, s->device, &s->emptied);
     s->started = false;
     s->pending = false;
     s->wanted = INT64_MIN;
     bd_libav_input_moved(&s->input);
     av_packet_unref(s->packet);
     enum bd_status status = decode(s);
-    bd_libav_decoder_waits(s->decoder, s->device, false);
     s->pending = status == BD_OK;
     return status;
 }
