@@ -41,10 +41,9 @@ static void note_meeting(struct bd_tracker *tracker, const struct bd_track *a,
 static void note_meetings(struct bd_tracker *tracker)
 {
     for (int t = 0; t < tracker->count; t++)
-        for (int u = 0; u < tracker->count; u++) {
+        for (int u = t + 1; u < tracker->count; u++) {
             const struct bd_track *a = &tracker->tracks[t], *b = &tracker->tracks[u];
-            if (a->piece >= 0 && a->piece == b->piece && a->serial < b->serial && a->object.id &&
-                b->object.id)
+            if (a->piece >= 0 && a->piece == b->piece && a->object.id && b->object.id)
                 note_meeting(tracker, a, b);
         }
 }

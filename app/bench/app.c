@@ -349,7 +349,9 @@ static enum bd_status add_row(struct bd_bench *bench, const struct film *film,
     static const char *const names[peer_count] = { "mog2_ms", "knn_ms", "cnt_ms", "gsoc_ms" };
     struct bd_bench_row row =
         bd_bench_row_begin("app", (int64_t)film->width * film->height, 50, "", NULL);
-    static const char *const kinds[] = { "", ", two minutes", ", the camera drifts" };
+    static const char *const kinds[] = {
+        [USUAL] = "", [MINUTES] = ", two minutes", [DRIFTS] = ", the camera drifts"
+    };
     const bool all = run->outputs[2];
     const bool gray = run->options[1] && strcmp(run->options[1], "gray") == 0;
     snprintf(row.name, sizeof row.name, "a frame, %dx%d%s, H.264%s", film->width, film->height,

@@ -190,10 +190,11 @@ enum bd_status bd_initialiser_start(struct bd_initialiser **initialiser, const c
     self->capacity = (int)fmax(1, fmin(self->window, room));
     if (self->capacity < self->window) /* later parts would wait for the first one */
         parts = 1;
-    if (parts > 1)
+    if (parts > 1) {
         self->options.decoders = 0; /* parts are decoded side by side already */
-    if (parts > 1 && !self->options.threads)
-        self->options.threads = part_threads;
+        if (!self->options.threads)
+            self->options.threads = part_threads;
+    }
     self->pictures = calloc((size_t)self->capacity, sizeof *self->pictures);
     self->made = calloc((size_t)self->window, sizeof *self->made);
     if (!self->pictures || !self->made || !start_parts(self, parts)) {

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/thread.h"
 
@@ -59,22 +58,20 @@ static bool measure_next(struct bd_registration *self)
 {
     struct measured measured = { 0 };
     struct bd_registered *next = &measured.frame;
-    char detail[bd_detail_size] = "";
     measured.status = bd_queue_next(self->queue, &next->frame, &next->picture);
     if (!measured.status) {
         bd_stabiliser_measure(self->stabiliser, next->picture,
                               bd_frame_time(next->frame, self->time_base), &measured.camera);
         next->motion = measured.camera.motion;
         next->moved = bd_stabiliser_moved(self->stabiliser);
-    } else {
-        snprintf(detail, sizeof detail, "%s", bd_error_detail());
     }
     pthread_mutex_lock(&self->mutex);
     self->held += !measured.status;
     bool goes_on = wait_while(self, &self->waits, true);
     if (goes_on) {
         self->measured = measured;
-        memcpy(self->detail, detail, sizeof detail);
+        if (measured.status)
+            snprintf(self->detail, sizeof self->detail, "%s", bd_error_detail());
         self->paused = next->moved;
         set(self, &self->waits, true);
         /* What comes after a relocation is measured by the new scene. */

@@ -51,8 +51,8 @@ struct bd_camera {
     struct bd_similarity motion; /* none where it is too small to be undone */
 };
 
-/* The same in two steps, of which a thread may move one frame while another thread measures later
- * ones. */
+/* The same in two steps, for frames in order: a thread may move one while another thread measures
+ * later ones. bd_stabiliser_move returns the registered picture, valid until its next call. */
 void bd_stabiliser_measure(struct bd_stabiliser *stabiliser, const struct bd_frame *picture,
                            double time, struct bd_camera *camera);
 const struct bd_frame *bd_stabiliser_move(struct bd_stabiliser *stabiliser,

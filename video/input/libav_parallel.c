@@ -261,10 +261,8 @@ void bd_libav_parallel_close(struct bd_libav_parallel **parallel)
     if (p->started)
         pthread_join(p->thread, NULL);
     bd_sections_close(&p->sections);
-    bd_device_waits(p->device, true);
     for (int i = 1; i < p->count; i++)
-        avcodec_free_context(&p->decoders[i]);
-    bd_device_waits(p->device, false);
+        bd_libav_decoder_close(&p->decoders[i], p->device);
     for (int i = 0; i < p->other_count; i++)
         avcodec_free_context(&p->others[i]);
     pthread_mutex_destroy(&p->mutex);
