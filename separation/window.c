@@ -314,6 +314,33 @@ enum bd_status bd_sep_remove_ghosts(struct bd_separator *s)
     return s->backend->ops->separation->remove_ghosts(s->state, s->order, s->columns, &params);
 }
 
+enum bd_status bd_separator_look_after(struct bd_separator *s, int number, const uint8_t *picture,
+                                       int64_t stride)
+{
+    enum bd_status status = bd_check_pointer(s, "separator");
+    bool there = false;
+    if (status == BD_OK && (s->started || bd_separator_in_flight(s)))
+        status = bd_fail(BD_ERROR_ARGUMENT, "a frame after one of the look-ahead, but separation "
+                                            "has started: reset the separator first");
+    if (status == BD_OK)
+        status = bd_sep_check_picture(s, picture, stride);
+    if (status != BD_OK)
+        return status;
+    for (int j = 0; j < s->columns; j++)
+        there |= s->order[j] == number;
+    struct bd_detect_params params = bd_sep_detect_params(s, 0);
+    if (!there || !params.columns) /* columns: the window has been cleaned, and leaves are sought */
+        return BD_OK;
+    const struct bd_separation_ops *ops = s->backend->ops->separation;
+    params.newest = number;
+    params.follows = 1;
+    params.columns = params.looks = params.mirrors = params.lasting = 0;
+    status = ops->load(s->state, picture, stride);
+    if (status == BD_OK)
+        status = ops->project(s->state, bd_sep_rounds, (float)s->options.lambda);
+    return status == BD_OK ? ops->detect(s->state, &params, 0) : status;
+}
+
 /* Frames of a look-ahead would mix with a window that is in use. */
 static enum bd_status check_not_started(const struct bd_separator *s)
 {

@@ -103,7 +103,19 @@ static enum bd_status look_ahead(struct run *run, int window, int seconds)
                                &motion);
         status = bd_separator_look_ahead(run->separator, shown->data, shown->stride);
     }
-    return status ? status : bd_separator_initialise(run->separator);
+    if (!status)
+        status = bd_separator_initialise(run->separator);
+    for (int j = 0; j < window && !status && span >= 2 * window; j++) {
+        const struct bd_frame *shown;
+        struct bd_similarity motion;
+        status = read_picture(source, (int64_t)(j * span / window) + 1, &run->picture);
+        if (status)
+            break;
+        bd_stabiliser_register(run->stabiliser, &run->picture, bd_stabiliser_ahead, &shown,
+                               &motion);
+        status = bd_separator_look_after(run->separator, j, shown->data, shown->stride);
+    }
+    return status;
 }
 
 static enum bd_status separate(struct run *run, int64_t index)

@@ -15,6 +15,10 @@ enum { handful = 5 };
  * is used up. */
 enum { most_bytes = 128 << 20 };
 
+/* Most memory for the frames that follow pictures, 13 of 1920x1080 in colour; and fewest of them:
+ * between two frames a bough goes one way too, in the mean of many it does not. */
+enum { most_after_bytes = 80 << 20, least_after = 12 };
+
 /* Threads of the decoder of a part, if there are several parts. */
 enum { part_threads = 4 };
 
@@ -48,6 +52,10 @@ struct bd_initialiser {
      * and to the consumer from then on until `shown` passes it. */
     struct bd_frame *pictures; /* capacity; allocated on first use */
     bool *made;                /* window */
+    /* window: the frame after picture i; without data where none was wanted, or there is none. It
+     * belongs to the part and to the consumer as the picture does, but stays. */
+    struct bd_frame *after;
+    int every; /* a frame is wanted after one picture in so many; 0: after none */
     int capacity;
     int shown; /* pictures that the consumer is done with */
 };
@@ -72,24 +80,35 @@ static struct bd_frame *place_for(struct bd_initialiser *initialiser, int number
     return picture;
 }
 
-/* Scales the frame to picture `number`. */
+static enum bd_status shrink(const struct bd_initialiser *initialiser, struct bd_frame *picture,
+                             struct bd_scaler **scaler, const struct bd_frame *frame)
+{
+    enum bd_status status =
+        bd_frame_ensure(picture, initialiser->width, initialiser->height, initialiser->format);
+    return status ? status : bd_scale(scaler, picture, frame, BD_SCALE_AREA);
+}
+
+/* Scales the frame to picture `number`, and the one after it, which `frame` is then, if that is
+ * wanted. */
 static enum bd_status add_picture(struct bd_initialiser *initialiser, int number,
-                                  struct bd_scaler **scaler, const struct bd_frame *frame)
+                                  struct bd_scaler **scaler, struct bd_reader *reader,
+                                  struct bd_frame *frame, bool wants_after)
 {
     struct bd_frame *picture = place_for(initialiser, number);
     if (!picture)
         return bd_fail(BD_ERROR_INTERRUPTED, "the look-ahead was ended");
-    enum bd_status status =
-        bd_frame_ensure(picture, initialiser->width, initialiser->height, initialiser->format);
-    if (!status)
-        status = bd_scale(scaler, picture, frame, BD_SCALE_AREA);
+    enum bd_status status = shrink(initialiser, picture, scaler, frame);
     if (status)
         return status;
+    if (wants_after)
+        status = bd_reader_read_from(reader, frame->pts + 1, frame);
+    if (wants_after && !status)
+        status = shrink(initialiser, &initialiser->after[number], scaler, frame);
     pthread_mutex_lock(&initialiser->mutex);
     initialiser->made[number] = true;
     pthread_cond_broadcast(&initialiser->changed);
     pthread_mutex_unlock(&initialiser->mutex);
-    return BD_OK;
+    return status;
 }
 
 /* Seconds between two pictures. */
@@ -112,6 +131,9 @@ static enum bd_status add_pictures(struct part *part, struct bd_reader *reader)
     struct bd_frame frame = { 0 };
     double tick = (double)info->time_base.num / (double)info->time_base.den;
     double step = step_of(initialiser, info), span = step * initialiser->window;
+    const struct bd_rational rate = info->frame_rate;
+    const bool apart = rate.den > 0 && step * (double)rate.num >= 2.0 * (double)rate.den;
+    const int every = apart ? initialiser->every : 0;
     /* Times count from the first frame. */
     enum bd_status status = bd_reader_read(reader, &frame);
     int64_t first = frame.pts;
@@ -124,7 +146,7 @@ static enum bd_status add_pictures(struct part *part, struct bd_reader *reader)
                 bd_reader_read_from(reader, first + (int64_t)ceil(i * step / tick - 0.5), &frame);
         if (status || (double)(frame.pts - first) * tick >= span)
             break;
-        status = add_picture(initialiser, i, &scaler, &frame);
+        status = add_picture(initialiser, i, &scaler, reader, &frame, every > 0 && i % every == 0);
     }
     bd_scaler_destroy(&scaler);
     bd_frame_destroy(&frame);
@@ -164,6 +186,17 @@ static bool start_parts(struct bd_initialiser *initialiser, int parts)
     return true;
 }
 
+/* For `every`: as small as the memory allows. */
+static int choose_every(const struct bd_initialiser *initialiser)
+{
+    double room = most_after_bytes /
+                  ((double)initialiser->width * initialiser->height * (double)initialiser->format);
+    int every = 1;
+    while (every <= initialiser->window / least_after && initialiser->window / every > room)
+        every++;
+    return every <= initialiser->window / least_after ? every : 0;
+}
+
 enum bd_status bd_initialiser_start(struct bd_initialiser **initialiser, const char *input,
                                     const struct bd_reader_options *options,
                                     const struct bd_separator_options *settings,
@@ -195,9 +228,11 @@ enum bd_status bd_initialiser_start(struct bd_initialiser **initialiser, const c
         if (!self->options.threads)
             self->options.threads = part_threads;
     }
+    self->every = choose_every(self);
     self->pictures = calloc((size_t)self->capacity, sizeof *self->pictures);
+    self->after = calloc((size_t)self->window, sizeof *self->after);
     self->made = calloc((size_t)self->window, sizeof *self->made);
-    if (!self->pictures || !self->made || !start_parts(self, parts)) {
+    if (!self->pictures || !self->after || !self->made || !start_parts(self, parts)) {
         bd_initialiser_close(&self);
         return bd_fail(BD_ERROR_MEMORY, "cannot start the look-ahead");
     }
@@ -243,14 +278,28 @@ static void release(struct bd_initialiser *initialiser)
     pthread_mutex_unlock(&initialiser->mutex);
 }
 
-/* Shows the separator one picture. */
-static enum bd_status show(struct bd_separator *separator, struct bd_stabiliser *stabiliser,
-                           const struct bd_frame *picture)
+static const struct bd_frame *register_ahead(struct bd_stabiliser *stabiliser,
+                                             const struct bd_frame *picture)
 {
     const struct bd_frame *registered;
     struct bd_similarity motion;
     bd_stabiliser_register(stabiliser, picture, bd_stabiliser_ahead, &registered, &motion);
-    return bd_separator_look_ahead(separator, registered->data, registered->stride);
+    return registered;
+}
+
+/* Shows the separator one picture. */
+static enum bd_status show(struct bd_separator *separator, struct bd_stabiliser *stabiliser,
+                           const struct bd_frame *picture)
+{
+    const struct bd_frame *shown = register_ahead(stabiliser, picture);
+    return bd_separator_look_ahead(separator, shown->data, shown->stride);
+}
+
+/* Registers the frame after a picture, in place. */
+static enum bd_status register_after(struct bd_stabiliser *stabiliser, struct bd_frame *after)
+{
+    const struct bd_frame *registered = register_ahead(stabiliser, after);
+    return registered == after ? BD_OK : bd_frame_copy(after, registered);
 }
 
 /* Learns the background from the pictures that were shown, of the first `seconds`. */
@@ -297,7 +346,16 @@ enum bd_status bd_initialise_from_queue(struct bd_queue *queue, struct bd_ration
     }
     bd_log(BD_LOG_INFO, "%d frames are held back; the background comes from %d of them", count,
            shown);
-    return status ? status : learn(separator, shown, known);
+    if (!status)
+        status = learn(separator, shown, known);
+    for (int i = 0; !status && i < shown && count >= 2 * shown; i++) {
+        status = bd_queue_peek(queue, (int)((int64_t)i * count / shown) + 1, &frame, &picture);
+        if (status)
+            break;
+        const struct bd_frame *after = register_ahead(stabiliser, picture);
+        status = bd_separator_look_after(separator, i, after->data, after->stride);
+    }
+    return status;
 }
 
 enum bd_status bd_initialiser_next(struct bd_initialiser *initialiser,
@@ -309,6 +367,11 @@ enum bd_status bd_initialiser_next(struct bd_initialiser *initialiser,
     if (!picture)
         return status ? status : BD_END;
     status = show(separator, stabiliser, picture);
+    if (status)
+        return status;
+    const int number = initialiser->shown;
+    if (initialiser->after[number].data)
+        status = register_after(stabiliser, &initialiser->after[number]);
     if (status)
         return status;
     release(initialiser);
@@ -337,10 +400,16 @@ enum bd_status bd_initialiser_finish(struct bd_initialiser **initialiser,
         status = bd_initialiser_next(*initialiser, separator, stabiliser, &share);
     while (!status);
     int shown = (*initialiser)->shown;
-    if (status == BD_END)
+    if (status == BD_END) {
         status = learn(separator, shown, INFINITY);
-    else if (status != BD_ERROR_INTERRUPTED && shown > 0 && is_readers(*initialiser, status))
+        for (int i = 0; !status && i < shown; i++) {
+            const struct bd_frame *after = &(*initialiser)->after[i];
+            if (after->data)
+                status = bd_separator_look_after(separator, i, after->data, after->stride);
+        }
+    } else if (status != BD_ERROR_INTERRUPTED && shown > 0 && is_readers(*initialiser, status)) {
         status = bd_separator_reset(separator); /* the main reader will report the same damage */
+    }
     bd_initialiser_close(initialiser);
     return status;
 }
@@ -358,7 +427,10 @@ void bd_initialiser_close(struct bd_initialiser **initialiser)
         pthread_join(self->parts[i].thread, NULL);
     for (int i = 0; self->pictures && i < self->capacity; i++)
         bd_frame_destroy(&self->pictures[i]);
+    for (int i = 0; self->after && i < self->window; i++)
+        bd_frame_destroy(&self->after[i]);
     free(self->pictures);
+    free(self->after);
     free(self->made);
     pthread_cond_destroy(&self->changed);
     pthread_mutex_destroy(&self->mutex);

@@ -3,6 +3,8 @@
  *
  *   input, opened a second time -> threads: decode, scale -> pictures -> bd_initialiser_finish
  *
+ * The frame after a picture shows which way things go (bd_separator_look_after).
+ *
  * The threads work while the backend is opened. A decoder spends half a millisecond a frame in
  * serial code, whatever its number of threads. A film may therefore be read in several parts at the
  * same time, each with a reader of its own. */

@@ -2,6 +2,7 @@
 #include "gpu/separation/mask/shadow.cuh"
 #include "gpu/separation/recurrence.cuh"
 #include "gpu/separation/state.cuh"
+#include "separation/shared/recurrence.h"
 
 /* Four elements of l = B w, rounded, as a word. Products and sums are rounded one by one: l equals
  * the CPU's to the bit. */
@@ -305,7 +306,11 @@ enum bd_status bd_sep_clean_at(struct bd_cuda_separator *s, const struct bd_dete
 enum bd_status bd_sep_before_detect(struct bd_cuda_separator *s,
                                     const struct bd_detect_params *params, int learn)
 {
-    enum bd_status status = bd_sep_make_map(s);
+    enum bd_status status = BD_OK;
+    if (params->follows)
+        s->moving.followed += bd_recurrence_every(bd_recurrence_cell_power(s->shape.height));
+    else
+        status = bd_sep_make_map(s);
     if (params->columns)
         s->moving.looks += params->looks;
     if (params->columns && learn)

@@ -209,14 +209,15 @@ struct search {
     struct bd_recurrence_counts *counts;
     const uint8_t *moves;
     const int *any;
-    int across, power;      /* cells in a row; bd_recurrence_cell_power */
-    int learn, look, clear; /* see watch */
+    int across, power;               /* cells in a row; bd_recurrence_cell_power */
+    int learn, look, clear, follows; /* see watch */
     uint8_t half;
 };
 
 /* Four pixels a thread: their visits (if `learn`), and the ways of those that change; those that
  * look number `look` after the frame's looks at (< 0: none) are counted and listed, and, if
- * `clear`, those in cells that move. The rates are those at `loaded` unless that is NULL. */
+ * `clear`, those in cells that move. If `follows`, the ways of all that change, and nothing else.
+ * The rates are those at `loaded` unless that is NULL. */
 static __global__ void __launch_bounds__(bd_sep_threads)
     watch(const __grid_constant__ scene scene, const struct bd_sep_rates *loaded,
           struct bd_sep_rates rates, const __grid_constant__ search search)
@@ -228,18 +229,19 @@ static __global__ void __launch_bounds__(bd_sep_threads)
     bd_cuda_let_follow();
     if (4 * word < scene.pixels) {
         foreground = foreground_of(scene, word);
-        if (search.learn) {
+        if (search.learn || search.follows) {
             uint32_t *visits = reinterpret_cast<uint32_t *>(scene.visit) + word;
             const uint32_t plain = __vcmpleu4(bd_sep_load_word(scene.difference + 4 * word),
                                               search.half * 0x01010101u);
             const uint32_t before = *visits, after = visits_after(before, foreground, plain);
-            *visits = after;
+            if (search.learn)
+                *visits = after;
             changed = (before ^ after) & 0x01010101u;
         }
     }
     if (loaded)
         rates = *loaded;
-    if (!rates.columns || !__any_sync(~0u, (foreground | changed) != 0))
+    if (!(rates.columns || search.follows) || !__any_sync(~0u, (foreground | changed) != 0))
         return;
     const bool clear = search.clear && *search.any;
     for (int e = 0; e < 4; e++) {
@@ -249,7 +251,7 @@ static __global__ void __launch_bounds__(bd_sep_threads)
         const bool set = foreground >> 8 * e & 1;
         const bool looked_at = search.look >= 0 &&
                                bd_recurrence_looks_at(x, y, rates.look + search.look, search.power);
-        if (looked_at && (changed >> 8 * e & 1))
+        if ((looked_at || search.follows) && (changed >> 8 * e & 1))
             follow(&search.counts[at], scene, p, x, y, set);
         list_pixel(search.lists[0], &search.listed[0], p, set && looked_at);
         list_pixel(search.lists[1], &search.listed[1], p, clear && set && search.moves[at]);
@@ -312,6 +314,8 @@ enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
     scene.raw = bd_sep_turn_of(s)->raw;
     scene.visit = learn || moving->recalled < 0 ? moving->visit
                                                 : moving->visits + moving->recalled * s->pitch;
+    if (params->follows)
+        scene.visit = moving->visits + params->newest * s->pitch;
     scene.w = s->numbers->w;
     scene.pixels = s->pixels;
     struct search search = {};
@@ -331,7 +335,8 @@ enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
     for (int look = params->looks ? 0 : -1; status == BD_OK && look < params->looks; look++) {
         search.learn = learn && look <= 0;
         search.look = look;
-        search.clear = look == params->looks - 1;
+        search.clear = look == params->looks - 1 && !params->follows;
+        search.follows = params->follows;
         if (look > 0)
             status = bd_cuda_check(
                 cudaMemsetAsync(moving->listed, 0, 2 * sizeof *moving->listed, s->cuda->stream),

@@ -122,6 +122,15 @@ BD_API enum bd_status bd_separator_look_ahead(struct bd_separator *separator,
                                               const uint8_t *picture, int64_t stride);
 BD_API enum bd_status bd_separator_initialise(struct bd_separator *separator);
 
+/* Between a look-ahead and the first frame that is separated: shows the frame that comes just after
+ * frame `number` of the look-ahead (0: the first that was shown; at most `window` of them). From
+ * both the separator learns which way things go, since what goes one way, as traffic does, is no
+ * leaf, though its colours come back. Without it that takes ten seconds. Best for frames of all of
+ * the look-ahead, forty or more. Does nothing where frame `number` is not in the window any more.
+ * BD_ERROR_ARGUMENT once separation has started. */
+BD_API enum bd_status bd_separator_look_after(struct bd_separator *separator, int number,
+                                              const uint8_t *picture, int64_t stride);
+
 /* The same for a source of which only the first `seconds` are known, whose frames were
  * shown. If a window is filled in a longer time (10 seconds or the memory time), it goes on filling
  * after these. */

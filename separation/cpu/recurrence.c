@@ -160,7 +160,8 @@ struct search {
     unsigned look;        /* the first of `looks` */
     int looks;
     uint8_t half; /* of the threshold */
-    bool follow;  /* ways are counted */
+    bool follow;  /* ways are counted, of the pixels that are looked at */
+    bool all;     /* of all pixels, and nothing else is done */
 };
 
 static bool recurs(const struct search *search, int x, int y)
@@ -188,9 +189,9 @@ static void follow_rows(const struct search *search, int from, int to)
     const int width = state->shape.width, power = own->power, every = bd_recurrence_every(power);
     for (int y = from > 0 ? from : 1; y < to && y + 1 < state->shape.height; y++) {
         int x = 1, right, down;
-        while (!bd_recurrence_looks_at(x, y, search->look, power))
+        while (!search->all && !bd_recurrence_looks_at(x, y, search->look, power))
             x++;
-        for (; x + 1 < width; x += every) {
+        for (; x + 1 < width; x += search->all ? 1 : every) {
             int64_t p = (int64_t)y * width + x;
             uint8_t next =
                 bd_recurrence_visit(visit[p], bd_recurrence_is_foreground(raw, shadow, p),
@@ -226,7 +227,8 @@ static void visit_strip(void *arg, int64_t item, int thread)
     int to, from = bd_mask_strip(search->state->mask_work, item, &to);
     if (search->follow)
         follow_rows(search, from, to);
-    visit_rows(search, from, to);
+    if (!search->all)
+        visit_rows(search, from, to);
 }
 
 /* Brings the samples of pixel p near: each of them, and its visit, lies in a cache line of its own.
@@ -360,6 +362,13 @@ void bd_recurrence_find(struct bd_cpu_separator *state, const struct bd_detect_p
                                        .reach = bd_recurrence_reach_of(params->threshold) };
     search.visit =
         learn || own->recalled < 0 ? own->visit : own->visits + own->recalled * state->pixels;
+    if (params->follows) {
+        search.visit = own->visits + params->newest * state->pixels;
+        search.follow = search.all = true;
+        own->followed += bd_recurrence_every(own->power);
+        bd_mask_run(state->mask_work, visit_strip, &search);
+        return;
+    }
     if (own->stale && own->recalled < 0) {
         make_map(own, state->shape.height);
         bd_mirror_make_map(&state->places);

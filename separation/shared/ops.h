@@ -75,6 +75,8 @@ struct bd_detect_params {
     int looks;     /* evidence: so many looks, from number `look` on; 0: none */
     int newest;    /* slot of the window's newest frame */
     int columns;   /* frames of the window that count; 0: no search for what moves in place */
+    int follows;   /* 1: the frame in hand comes just after that of slot `newest`, and the ways of
+                      all pixels between the two are counted, and nothing else */
 };
 
 /* For remove_ghosts. */

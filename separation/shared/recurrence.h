@@ -31,8 +31,10 @@
  *    it goes one way. Of the pixels that a frame looks at, those that begin or end a visit at an
  *    edge count which way the edge went. The length of the mean way is .04 in crowns, .10 at most;
  *    .30 to .70 in lanes (traffic_camera_vfr, highway), up to .60 in waves. A cell whose pixels go
- *    one way (bd_recurrence_travels) must have three times as much of the product: waves have .26
- *    or more (nine cells in ten), lanes .30 at most (99 cells in 100).
+ *    one way (bd_recurrence_travels) is no seed. Half of the cells of waves go to and fro, though,
+ *    and lanes have none of these among them: near several seeds, a cell that goes one way belongs
+ *    to the map too. After a look-ahead the ways come from the frames that follow its pictures
+ *    (`follows` of struct bd_detect_params), at all pixels.
  * 6. In these cells a foreground pixel is background after all if its value recurs at the pixel or
  *    at one of its 24 neighbours. That is done before the median filter.
  *
@@ -52,7 +54,8 @@ enum {
     bd_recurrence_near = 2,   /* pixels around: of step 6 */
     bd_recurrence_looks = 8,  /* at a frame of a window that is cleaned */
     bd_recurrence_around = 2, /* cells: of a sum in step 4 */
-    bd_recurrence_grow = 6    /* cells: a cell near one that moves */
+    bd_recurrence_grow = 6,   /* cells: a cell near one that moves */
+    bd_recurrence_several = 4 /* of these, where it goes one way */
 };
 
 /* The counts of a cell. */
@@ -222,17 +225,17 @@ BD_RULE bool bd_recurrence_travels(struct bd_recurrence_counts sum, int followed
     return right * right + down * down - 8 * changes > least * least;
 }
 
-/* Whether a cell moves in place, by the sums around it. looks: how often pixels have been looked
- * at; one that is foreground in less than a twentieth of the time moves little, and 250 looks, ten
- * seconds, are too few to tell. What has few edges is whole, however often it recurs: somebody who
- * paces up and down is no leaf. What goes one way needs three times as much evidence. */
+/* Whether a cell moves in place, whatever is near it, by the sums around it. looks: how often
+ * pixels have been looked at; one that is foreground in less than a twentieth of the time moves
+ * little, and 250 looks, ten seconds, are too few to tell. What has few edges is whole, however
+ * often it recurs: somebody who paces up and down is no leaf. What goes one way is none either. */
 BD_RULE bool bd_recurrence_is_seed(struct bd_recurrence_counts sum, int looks, int followed,
                                    int height)
 {
-    const double least = (bd_recurrence_travels(sum, followed) ? 3 : 1) * 0.11 * 240;
     double all = (double)sum.seen + 2.5 * (looks + 250);
     return bd_recurrence_in_pieces(sum, 25, height) &&
-           (double)sum.recurring * (double)sum.edges * height > least * (all * all);
+           (double)sum.recurring * (double)sum.edges * height > 0.11 * 240 * (all * all) &&
+           !bd_recurrence_travels(sum, followed);
 }
 
 /* The sum of the counts as far as `reach` cells from (x, y), of across x down. */
@@ -255,25 +258,25 @@ bd_recurrence_sum_around(const struct bd_recurrence_counts *counts, int across, 
     return sum;
 }
 
-/* Whether a cell belongs to the map: a seed, or near one and in pieces; in smaller ones if it goes
- * one way. */
+/* Whether a cell belongs to the map: a seed, or near one and in pieces. One that goes one way must
+ * be near several, as a wave among waves, or in smaller pieces. */
 BD_RULE bool bd_recurrence_moves(const uint8_t *seeds, const struct bd_recurrence_counts *counts,
                                  int across, int down, int x, int y, int followed, int height)
 {
     const int reach = bd_recurrence_grow;
-    int left = x < reach ? 0 : x - reach, top = y < reach ? 0 : y - reach;
-    bool near = false;
+    int left = x < reach ? 0 : x - reach, top = y < reach ? 0 : y - reach, near = 0;
     if (seeds[y * across + x])
         return true;
-    for (int row = top; row <= y + reach && row < down && !near; row++)
+    for (int row = top; row <= y + reach && row < down; row++)
         for (int column = left; column <= x + reach && column < across; column++)
-            near |= seeds[row * across + column] != 0;
+            near += seeds[row * across + column];
     if (!near)
         return false;
     bool travels = bd_recurrence_travels(
         bd_recurrence_sum_around(counts, across, down, x, y, bd_recurrence_around), followed);
+    int hundredths = !travels ? 40 : near >= bd_recurrence_several ? 25 : 60;
     return bd_recurrence_in_pieces(bd_recurrence_sum_around(counts, across, down, x, y, 1),
-                                   travels ? 60 : 40, height);
+                                   hundredths, height);
 }
 
 /* Half of the evidence is forgotten. */

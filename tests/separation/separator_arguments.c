@@ -97,12 +97,16 @@ static void test_bad_frames(void **state)
     const int64_t strides[] = { 1, -64, 0, width * 3 - 1, INT64_MAX };
     for (int i = 0; i < 5; i++) {
         refused(bd_separator_look_ahead(separator, picture, strides[i]), "stride");
+        refused(bd_separator_look_after(separator, 0, picture, strides[i]), "stride");
         refused(bd_separator_submit(separator, picture, strides[i], 0), "stride");
         refused(bd_separator_push(separator, picture, strides[i], 0, &out), "stride");
         refused(bd_separator_push_known(separator, picture, strides[i], picture, 0, &out),
                 "stride");
     }
     refused(bd_separator_look_ahead(separator, NULL, width * 3), "picture");
+    refused(bd_separator_look_after(separator, 0, NULL, width * 3), "picture");
+    refused(bd_separator_look_after(NULL, 0, picture, width * 3), "separator");
+    assert_int_equal(bd_separator_look_after(separator, 0, picture, width * 3), BD_OK); /* none */
     refused(bd_separator_push_known(separator, picture, width * 3, NULL, 0, &out), "background");
     refused(bd_separator_push(separator, picture, width * 3, 0, NULL), "out");
     refused(bd_separator_push(NULL, picture, width * 3, 0, &out), "separator");

@@ -78,6 +78,15 @@ static enum bd_status look_ahead(struct bd_call *call)
     return bd_separator_look_ahead(s, bytes, step);
 }
 
+static enum bd_status look_after(struct bd_call *call)
+{
+    struct bd_separator *s = bd_call_pointer(call, call->handles->separator);
+    const int number = bd_call_choice(call, 8) - 1;
+    const uint8_t *bytes = picture(call);
+    const int64_t step = stride(call);
+    return bd_separator_look_after(s, number, bytes, step);
+}
+
 static enum bd_status initialise(struct bd_call *call)
 {
     struct bd_separator *s = bd_call_pointer(call, call->handles->separator);
@@ -175,6 +184,6 @@ static enum bd_status settings(struct bd_call *call)
     }
 }
 
-bd_call_fn *const bd_separator_calls[] = { create,   questions,  look_ahead, initialise,
-                                           submit,   receive,    push,       push_known,
-                                           settings, submit_all, NULL };
+bd_call_fn *const bd_separator_calls[] = { create,     questions, look_ahead, look_after,
+                                           initialise, submit,    receive,    push,
+                                           push_known, settings,  submit_all, NULL };
