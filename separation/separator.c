@@ -102,7 +102,7 @@ enum bd_status bd_separator_reset(struct bd_separator *s)
     enum bd_status status = bd_check_pointer(s, "separator");
     if (status != BD_OK)
         return status;
-    s->columns = s->looked = 0;
+    s->columns = s->looked = s->ahead = 0;
     for (int j = 0; j < s->options.window; j++)
         s->order[j] = j;
     s->cleaned = s->started = s->r_valid = s->sliding = false;

@@ -51,6 +51,7 @@ struct bd_separator {
     int64_t renewed; /* frames that had been submitted when R was last made from the frames */
     void *gram;      /* n doubles in the backend's memory: see gram of the table */
     int *order;      /* all n slots: those in use, oldest first, then the free ones */
+    int ahead;       /* frames of the look-ahead; number i is in slot i % n */
     int columns;     /* slots in use */
     int looked;      /* columns when the first background was last looked for; 0: not yet */
     bool cleaned;    /* the window has been cleaned of what moved while it was filled */

@@ -314,33 +314,6 @@ enum bd_status bd_sep_remove_ghosts(struct bd_separator *s)
     return s->backend->ops->separation->remove_ghosts(s->state, s->order, s->columns, &params);
 }
 
-enum bd_status bd_separator_look_after(struct bd_separator *s, int number, const uint8_t *picture,
-                                       int64_t stride)
-{
-    enum bd_status status = bd_check_pointer(s, "separator");
-    bool there = false;
-    if (status == BD_OK && (s->started || bd_separator_in_flight(s)))
-        status = bd_fail(BD_ERROR_ARGUMENT, "a frame after one of the look-ahead, but separation "
-                                            "has started: reset the separator first");
-    if (status == BD_OK)
-        status = bd_sep_check_picture(s, picture, stride);
-    if (status != BD_OK)
-        return status;
-    for (int j = 0; j < s->columns; j++)
-        there |= s->order[j] == number;
-    struct bd_detect_params params = bd_sep_detect_params(s, 0);
-    if (!there || !params.columns) /* columns: the window has been cleaned, and leaves are sought */
-        return BD_OK;
-    const struct bd_separation_ops *ops = s->backend->ops->separation;
-    params.newest = number;
-    params.follows = 1;
-    params.columns = params.looks = params.mirrors = params.lasting = 0;
-    status = ops->load(s->state, picture, stride);
-    if (status == BD_OK)
-        status = ops->project(s->state, bd_sep_rounds, (float)s->options.lambda);
-    return status == BD_OK ? ops->detect(s->state, &params, 0) : status;
-}
-
 /* Frames of a look-ahead would mix with a window that is in use. */
 static enum bd_status check_not_started(const struct bd_separator *s)
 {
@@ -363,7 +336,46 @@ enum bd_status bd_separator_look_ahead(struct bd_separator *s, const uint8_t *pi
         status = bd_sep_check_picture(s, picture, stride);
     if (status == BD_OK)
         status = s->backend->ops->separation->load(s->state, picture, stride);
-    return status == BD_OK ? enter(s, 0) : status;
+    if (status == BD_OK)
+        status = enter(s, 0);
+    s->ahead += status == BD_OK;
+    return status;
+}
+
+/* The slot of frame `number` of the look-ahead; -1: it is not in the window. */
+static int slot_of_ahead(const struct bd_separator *s, int number)
+{
+    const int n = s->options.window;
+    if (number < 0 || number < s->ahead - n || number >= s->ahead)
+        return -1;
+    for (int j = 0; j < s->columns; j++)
+        if (s->order[j] == number % n)
+            return number % n;
+    return -1;
+}
+
+enum bd_status bd_separator_look_after(struct bd_separator *s, int number, const uint8_t *picture,
+                                       int64_t stride)
+{
+    enum bd_status status = bd_check_pointer(s, "separator");
+    if (status == BD_OK && (s->started || bd_separator_in_flight(s)))
+        status = bd_fail(BD_ERROR_ARGUMENT,
+                         "a look-ahead after separation has started: reset the separator first");
+    if (status == BD_OK)
+        status = bd_sep_check_picture(s, picture, stride);
+    if (status != BD_OK)
+        return status;
+    struct bd_detect_params params = bd_sep_detect_params(s, 0);
+    params.newest = slot_of_ahead(s, number);
+    if (params.newest < 0 || !params.columns) /* or: not cleaned, or no leaves are looked for */
+        return BD_OK;
+    const struct bd_separation_ops *ops = s->backend->ops->separation;
+    params.follows = 1;
+    params.columns = params.looks = params.mirrors = params.lasting = 0;
+    status = ops->load(s->state, picture, stride);
+    if (status == BD_OK)
+        status = ops->project(s->state, bd_sep_rounds, (float)s->options.lambda);
+    return status == BD_OK ? ops->detect(s->state, &params, 0) : status;
 }
 
 static int by_size(const void *a, const void *b)

@@ -88,8 +88,8 @@ static enum bd_status shrink(const struct bd_initialiser *initialiser, struct bd
     return status ? status : bd_scale(scaler, picture, frame, BD_SCALE_AREA);
 }
 
-/* Scales the frame to picture `number`, and the one after it, which `frame` is then, if that is
- * wanted. */
+/* Scales the frame to picture `number`. If the frame after it is wanted, that is read in its place
+ * and scaled too. */
 static enum bd_status add_picture(struct bd_initialiser *initialiser, int number,
                                   struct bd_scaler **scaler, struct bd_reader *reader,
                                   struct bd_frame *frame, bool wants_after)
@@ -104,6 +104,8 @@ static enum bd_status add_picture(struct bd_initialiser *initialiser, int number
         status = bd_reader_read_from(reader, frame->pts + 1, frame);
     if (wants_after && !status)
         status = shrink(initialiser, &initialiser->after[number], scaler, frame);
+    if (status)
+        bd_frame_destroy(&initialiser->after[number]);
     pthread_mutex_lock(&initialiser->mutex);
     initialiser->made[number] = true;
     pthread_cond_broadcast(&initialiser->changed);
@@ -140,13 +142,15 @@ static enum bd_status add_pictures(struct part *part, struct bd_reader *reader)
     if (!status && part->begin > 0)
         status =
             bd_reader_seek(reader, fmax(0, initialiser->options.start + part->begin * step - tick));
+    bool fresh = false; /* `frame` is one after a picture */
     for (int i = part->begin; !status && i < part->end; i++) {
-        if (i > 0)
-            status =
-                bd_reader_read_from(reader, first + (int64_t)ceil(i * step / tick - 0.5), &frame);
+        const int64_t wanted = first + (int64_t)ceil(i * step / tick - 0.5);
+        if (i > 0 && !(fresh && frame.pts >= wanted))
+            status = bd_reader_read_from(reader, wanted, &frame);
+        fresh = every > 0 && i % every == 0;
         if (status || (double)(frame.pts - first) * tick >= span)
             break;
-        status = add_picture(initialiser, i, &scaler, reader, &frame, every > 0 && i % every == 0);
+        status = add_picture(initialiser, i, &scaler, reader, &frame, fresh);
     }
     bd_scaler_destroy(&scaler);
     bd_frame_destroy(&frame);
@@ -192,9 +196,9 @@ static int choose_every(const struct bd_initialiser *initialiser)
     double room = most_after_bytes /
                   ((double)initialiser->width * initialiser->height * (double)initialiser->format);
     int every = 1;
-    while (every <= initialiser->window / least_after && initialiser->window / every > room)
+    while (every < initialiser->window && (initialiser->window + every - 1) / every > room)
         every++;
-    return every <= initialiser->window / least_after ? every : 0;
+    return initialiser->window / every >= least_after ? every : 0;
 }
 
 enum bd_status bd_initialiser_start(struct bd_initialiser **initialiser, const char *input,
@@ -372,11 +376,9 @@ enum bd_status bd_initialiser_next(struct bd_initialiser *initialiser,
     const int number = initialiser->shown;
     if (initialiser->after[number].data)
         status = register_after(stabiliser, &initialiser->after[number]);
-    if (status)
-        return status;
     release(initialiser);
     *share = (double)initialiser->shown / initialiser->window;
-    return BD_OK;
+    return status;
 }
 
 /* Whether it is the reader that ends the pictures with this status. */

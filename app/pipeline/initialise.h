@@ -23,10 +23,11 @@ struct bd_initialiser;
 enum { bd_initialiser_most_parts = 4, bd_initialiser_most_seconds = 60 };
 
 /* Starts `parts` threads (1 to bd_initialiser_most_parts). They read at most `window` frames,
- * spread evenly over the first seconds (the separator's memory, at most 60), and scale them to the
- * size of `settings` (defaults filled in) and to `format`. `input` and what `options` points to
- * must stay; `options->interrupted` is called from the threads. Several parts need a seekable film
- * and pictures that are at least two frames apart; the pictures are then the same as with one part.
+ * spread evenly over the first seconds (the separator's memory, at most 60), and the frames after
+ * them, and scale all to the size of `settings` (defaults filled in) and to `format`. `input` and
+ * what `options` points to must stay; `options->interrupted` is called from the threads. Several
+ * parts need a seekable film and pictures that are at least two frames apart; the pictures are then
+ * the same as with one part.
  */
 enum bd_status bd_initialiser_start(struct bd_initialiser **initialiser, const char *input,
                                     const struct bd_reader_options *options,

@@ -308,7 +308,7 @@ enum bd_status bd_sep_before_detect(struct bd_cuda_separator *s,
 {
     enum bd_status status = BD_OK;
     if (params->follows)
-        s->moving.followed += bd_recurrence_every(bd_recurrence_cell_power(s->shape.height));
+        s->moving.followed += bd_recurrence_pair;
     else
         status = bd_sep_make_map(s);
     if (params->columns)

@@ -122,19 +122,19 @@ BD_API enum bd_status bd_separator_look_ahead(struct bd_separator *separator,
                                               const uint8_t *picture, int64_t stride);
 BD_API enum bd_status bd_separator_initialise(struct bd_separator *separator);
 
-/* Between a look-ahead and the first frame that is separated: shows the frame that comes just after
- * frame `number` of the look-ahead (0: the first that was shown; at most `window` of them). From
- * both the separator learns which way things go, since what goes one way, as traffic does, is no
- * leaf, though its colours come back. Without it that takes ten seconds. Best for frames of all of
- * the look-ahead, forty or more. Does nothing where frame `number` is not in the window any more.
- * BD_ERROR_ARGUMENT once separation has started. */
-BD_API enum bd_status bd_separator_look_after(struct bd_separator *separator, int number,
-                                              const uint8_t *picture, int64_t stride);
-
 /* The same for a source of which only the first `seconds` are known, whose frames were
  * shown. If a window is filled in a longer time (10 seconds or the memory time), it goes on filling
  * after these. */
 BD_API enum bd_status bd_separator_initialise_start(struct bd_separator *separator, double seconds);
+
+/* After one of these: shows the frame that comes just after frame `number` of the look-ahead (0:
+ * the first that was shown). From both the separator learns which way things go: what goes one way,
+ * as traffic does, is no leaf, though its colours come back. Without it that takes ten seconds.
+ * Show those of frames all over the look-ahead, twelve or more. Does nothing where frame `number`
+ * is not in the window any more, and while the window goes on filling. Arguments and errors are
+ * those of bd_separator_look_ahead. */
+BD_API enum bd_status bd_separator_look_after(struct bd_separator *separator, int number,
+                                              const uint8_t *picture, int64_t stride);
 
 /* Separates a frame (height rows of width x channels bytes, `stride` bytes apart, no less
  * than a row has, copied before this returns). `picture` is in the host's memory or in that of the

@@ -365,7 +365,7 @@ void bd_recurrence_find(struct bd_cpu_separator *state, const struct bd_detect_p
     if (params->follows) {
         search.visit = own->visits + params->newest * state->pixels;
         search.follow = search.all = true;
-        own->followed += bd_recurrence_every(own->power);
+        own->followed += bd_recurrence_pair;
         bd_mask_run(state->mask_work, visit_strip, &search);
         return;
     }

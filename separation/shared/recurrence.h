@@ -51,11 +51,12 @@ enum {
      * no search for what moves in place. */
     bd_recurrence_least_threshold = 10,
     bd_recurrence_visits = 3,
-    bd_recurrence_near = 2,   /* pixels around: of step 6 */
-    bd_recurrence_looks = 8,  /* at a frame of a window that is cleaned */
-    bd_recurrence_around = 2, /* cells: of a sum in step 4 */
-    bd_recurrence_grow = 6,   /* cells: a cell near one that moves */
-    bd_recurrence_several = 4 /* of these, where it goes one way */
+    bd_recurrence_near = 2,    /* pixels around: of step 6 */
+    bd_recurrence_looks = 8,   /* at a frame of a window that is cleaned */
+    bd_recurrence_around = 2,  /* cells: of a sum in step 4 */
+    bd_recurrence_grow = 6,    /* cells: a cell near one that moves */
+    bd_recurrence_several = 4, /* of these, where it goes one way */
+    bd_recurrence_pair = 16    /* frames that one after a picture of a look-ahead stands for */
 };
 
 /* The counts of a cell. */
@@ -259,7 +260,7 @@ bd_recurrence_sum_around(const struct bd_recurrence_counts *counts, int across, 
 }
 
 /* Whether a cell belongs to the map: a seed, or near one and in pieces. One that goes one way must
- * be near several, as a wave among waves, or in smaller pieces. */
+ * be near several, as a wave is among waves, or else in smaller pieces. */
 BD_RULE bool bd_recurrence_moves(const uint8_t *seeds, const struct bd_recurrence_counts *counts,
                                  int across, int down, int x, int y, int followed, int height)
 {
@@ -274,7 +275,7 @@ BD_RULE bool bd_recurrence_moves(const uint8_t *seeds, const struct bd_recurrenc
         return false;
     bool travels = bd_recurrence_travels(
         bd_recurrence_sum_around(counts, across, down, x, y, bd_recurrence_around), followed);
-    int hundredths = !travels ? 40 : near >= bd_recurrence_several ? 25 : 60;
+    int hundredths = travels && near < bd_recurrence_several ? 60 : 40;
     return bd_recurrence_in_pieces(bd_recurrence_sum_around(counts, across, down, x, y, 1),
                                    hundredths, height);
 }

@@ -735,6 +735,7 @@ static void test_flight(void **state)
             BD_ERROR_ARGUMENT);
         assert_int_equal(bd_separator_reset(s), BD_OK);
         assert_int_equal(bd_separator_look_ahead(s, scene.picture, width), BD_ERROR_ARGUMENT);
+        assert_int_equal(bd_separator_look_after(s, 0, scene.picture, width), BD_ERROR_ARGUMENT);
         for (int i = 0; i < depth; i++) {
             assert_int_equal(bd_separator_receive(s, &scene.out), BD_OK);
             assert_int_equal(scene.out.foreground, 0);

@@ -619,7 +619,7 @@ static struct bd_separator *open_clip(struct bd_backend **backend, const char *n
     }
     if (clip->ahead)
         assert_int_equal(bd_separator_initialise(s), BD_OK);
-    for (int i = 5; clip->ahead && i < clip->window; i++) { /* what is left of the window */
+    for (int i = 0; clip->ahead && i < clip->window + 5; i++) { /* the first five have gone */
         draw_clip(picture, clip, 5 * i + 1);
         assert_int_equal(
             bd_separator_look_after(s, i, picture, (int64_t)clip->width * clip->channels), BD_OK);
