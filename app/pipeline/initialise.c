@@ -193,12 +193,14 @@ static bool start_parts(struct bd_initialiser *initialiser, int parts)
 /* For `every`: as small as the memory allows. */
 static int choose_every(const struct bd_initialiser *initialiser)
 {
-    double room = most_after_bytes /
-                  ((double)initialiser->width * initialiser->height * (double)initialiser->format);
+    const int window = initialiser->window;
+    const int64_t bytes =
+        (int64_t)initialiser->width * initialiser->height * (int64_t)initialiser->format;
+    const int64_t room = most_after_bytes / bytes;
     int every = 1;
-    while (every < initialiser->window && (initialiser->window + every - 1) / every > room)
+    while (every < window && (window + every - 1) / every > room)
         every++;
-    return initialiser->window / every >= least_after ? every : 0;
+    return window / every >= least_after ? every : 0;
 }
 
 enum bd_status bd_initialiser_start(struct bd_initialiser **initialiser, const char *input,
