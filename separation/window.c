@@ -338,7 +338,8 @@ enum bd_status bd_separator_look_ahead(struct bd_separator *s, const uint8_t *pi
         status = s->backend->ops->separation->load(s->state, picture, stride);
     if (status == BD_OK)
         status = enter(s, 0);
-    s->ahead += status == BD_OK;
+    if (status == BD_OK)
+        s->ahead++;
     return status;
 }
 
