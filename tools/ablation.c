@@ -86,34 +86,35 @@ static enum bd_status read_picture(const struct source *source, int64_t index,
     return bd_picture_read(path, BD_RGB24, picture);
 }
 
+/* Reads a picture of the look-ahead and registers it. */
+static enum bd_status read_ahead(struct run *run, int64_t index, const struct bd_frame **shown)
+{
+    struct bd_similarity motion;
+    enum bd_status status = read_picture(run->source, index, &run->picture);
+    if (!status)
+        bd_stabiliser_register(run->stabiliser, &run->picture, bd_stabiliser_ahead, shown, &motion);
+    return status;
+}
+
 static enum bd_status look_ahead(struct run *run, int window, int seconds)
 {
     const struct source *source = run->source;
+    const struct bd_frame *shown;
     double span = (double)source->frames;
     if (span > seconds * source->rate)
         span = seconds * source->rate;
     enum bd_status status = BD_OK;
     for (int j = 0; j < window && !status; j++) {
-        const struct bd_frame *shown;
-        struct bd_similarity motion;
-        status = read_picture(source, (int64_t)(j * span / window), &run->picture);
-        if (status)
-            break;
-        bd_stabiliser_register(run->stabiliser, &run->picture, bd_stabiliser_ahead, &shown,
-                               &motion);
-        status = bd_separator_look_ahead(run->separator, shown->data, shown->stride);
+        status = read_ahead(run, (int64_t)(j * span / window), &shown);
+        if (!status)
+            status = bd_separator_look_ahead(run->separator, shown->data, shown->stride);
     }
     if (!status)
         status = bd_separator_initialise(run->separator);
     for (int j = 0; j < window && !status && span >= 2 * window; j++) {
-        const struct bd_frame *shown;
-        struct bd_similarity motion;
-        status = read_picture(source, (int64_t)(j * span / window) + 1, &run->picture);
-        if (status)
-            break;
-        bd_stabiliser_register(run->stabiliser, &run->picture, bd_stabiliser_ahead, &shown,
-                               &motion);
-        status = bd_separator_look_after(run->separator, j, shown->data, shown->stride);
+        status = read_ahead(run, (int64_t)(j * span / window) + 1, &shown);
+        if (!status)
+            status = bd_separator_look_after(run->separator, j, shown->data, shown->stride);
     }
     return status;
 }
