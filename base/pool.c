@@ -1,6 +1,7 @@
 #include "base/pool.h"
 
 #include <sched.h>
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -8,7 +9,17 @@
 #include "base/clock.h"
 #include "base/thread.h"
 
-static const double polling_seconds = 50e-6; /* that a waiting thread polls before it sleeps */
+/* A waiting thread polls for so long before it sleeps. */
+static const double polling_seconds = 50e-6;
+
+/* It yields its core between polls: at once where threads are few, and others want the core. With
+ * many, it keeps the core for so long first: who yields may wait for a time slice of another. */
+static const double keeping_seconds = 20e-6;
+enum { many_threads = 8 };
+
+/* Of many workers, the last one that is awake polls for so long: it wakes the others when the next
+ * loop begins, which may take the caller longer than the loop. */
+static const double watching_seconds = 2e-3;
 
 struct worker {
     struct bd_pool *pool;
@@ -20,6 +31,13 @@ struct worker {
  * may still join it, then its generation. */
 enum { busy_bits = 16, open_bit = 1 << busy_bits, next_generation = 2 << busy_bits };
 
+/* The items of a loop that a thread begins with: neighbours, so that the thread has the same part
+ * of a picture in its cache in the next loop. Who has done its own helps the others. */
+struct range {
+    alignas(64) atomic_int_fast64_t next; /* item */
+    int64_t end;
+};
+
 struct bd_pool {
     int threads; /* workers + the caller */
     struct worker *workers;
@@ -30,12 +48,12 @@ struct bd_pool {
     /* The loop, written while none is open and no worker is in one. */
     bd_pool_fn *fn;
     void *arg;
-    int64_t items;
-    atomic_int_fast64_t next;
+    struct range *ranges; /* one a thread */
     /* For those that sleep: workers for a loop, the caller for the last worker. */
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
     atomic_int asleep, waits, quit;
+    atomic_bool waking; /* a worker wakes others */
 };
 
 static int busy(uint64_t state)
@@ -50,20 +68,33 @@ static uint64_t generation(uint64_t state)
 
 static void run_items(struct bd_pool *pool, int thread)
 {
-    int64_t item;
-    while ((item = atomic_fetch_add(&pool->next, 1)) < pool->items)
-        pool->fn(pool->arg, item, thread);
+    for (int i = 0; i < pool->threads; i++) {
+        struct range *range = &pool->ranges[(thread + i) % pool->threads];
+        int64_t item;
+        while (atomic_load(&range->next) < range->end &&
+               (item = atomic_fetch_add(&range->next, 1)) < range->end)
+            pool->fn(pool->arg, item, thread);
+    }
 }
 
-/* Whether to poll once more. Loops follow each other closely, and to sleep and be woken takes
- * longer than many loops, so a thread polls for a while before it sleeps, and yields its core
- * meanwhile. */
-static bool keep_polling(double *until)
+/* Whether there are items that no thread has begun. */
+static bool has_items(struct bd_pool *pool)
+{
+    for (int i = 0; i < pool->threads; i++)
+        if (atomic_load(&pool->ranges[i].next) < pool->ranges[i].end)
+            return true;
+    return false;
+}
+
+/* Whether to poll once more, for `seconds` from the first call on. Loops follow each other closely,
+ * and to sleep and be woken takes longer than many loops. */
+static bool keep_polling(const struct bd_pool *pool, double seconds, double *until)
 {
     double now = bd_clock_seconds();
     if (*until == 0)
-        *until = now + polling_seconds;
-    sched_yield();
+        *until = now + seconds;
+    if (pool->threads < many_threads || now > *until - seconds + keeping_seconds)
+        sched_yield();
     return now < *until;
 }
 
@@ -72,11 +103,43 @@ static bool has_loop(struct bd_pool *pool, uint64_t seen)
     return generation(atomic_load(&pool->state)) != seen || atomic_load(&pool->quit);
 }
 
-static void wait_for_loop(struct bd_pool *pool, uint64_t seen)
+/* To wake all fifteen takes longer than most loops: each that is woken wakes two more, as long as
+ * there are items. */
+static void wake_two(struct bd_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    pthread_cond_signal(&pool->wake);
+    pthread_cond_signal(&pool->wake);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* By a worker that has joined the loop. One at a time wakes others. */
+static void wake_others(struct bd_pool *pool)
+{
+    if (!atomic_load(&pool->asleep) || !has_items(pool) || atomic_exchange(&pool->waking, true))
+        return;
+    wake_two(pool);
+    atomic_store(&pool->waking, false);
+}
+
+/* Whether all workers sleep, but `awake`. */
+static bool others_sleep(struct bd_pool *pool, int awake)
+{
+    return atomic_load(&pool->asleep) >= pool->threads - 1 - awake;
+}
+
+static void poll_for_loop(struct bd_pool *pool, uint64_t seen, double seconds)
 {
     double until = 0;
-    while (!has_loop(pool, seen) && keep_polling(&until))
+    while (!has_loop(pool, seen) && keep_polling(pool, seconds, &until))
         ;
+}
+
+static void wait_for_loop(struct bd_pool *pool, uint64_t seen)
+{
+    poll_for_loop(pool, seen, polling_seconds);
+    if (!has_loop(pool, seen) && pool->threads >= many_threads && others_sleep(pool, 1))
+        poll_for_loop(pool, seen, watching_seconds);
     if (has_loop(pool, seen))
         return;
     pthread_mutex_lock(&pool->lock);
@@ -118,6 +181,7 @@ static void *work(void *arg)
             return NULL;
         if (!join(pool, &seen))
             continue;
+        wake_others(pool);
         run_items(pool, me->number);
         leave(pool);
     }
@@ -145,7 +209,8 @@ enum bd_status bd_pool_create(struct bd_pool **out, int threads)
     pool->threads = 1;
     int wanted = threads ? threads : bd_pool_cores();
     pool->workers = calloc((size_t)wanted, sizeof *pool->workers);
-    if (!pool->workers) {
+    pool->ranges = aligned_alloc(alignof(struct range), (size_t)wanted * sizeof *pool->ranges);
+    if (!pool->workers || !pool->ranges) {
         bd_pool_destroy(&pool);
         return bd_fail(BD_ERROR_MEMORY, "no memory for %d threads", wanted);
     }
@@ -177,6 +242,7 @@ void bd_pool_destroy(struct bd_pool **inout)
     pthread_cond_destroy(&pool->wake);
     pthread_mutex_destroy(&pool->lock);
     free(pool->workers);
+    free(pool->ranges);
     free(pool);
     *inout = NULL;
 }
@@ -196,6 +262,13 @@ static void wait_for_workers(struct bd_pool *pool)
     pthread_mutex_unlock(&pool->lock);
 }
 
+/* The first item of a thread's range. */
+static int64_t first_item(const struct bd_pool *pool, int thread, int64_t items)
+{
+    const int64_t threads = pool->threads, each = items / threads, rest = items % threads;
+    return thread * each + (thread < rest ? thread : rest);
+}
+
 void bd_pool_run(struct bd_pool *pool, bd_pool_fn *fn, void *arg, int64_t items)
 {
     if (pool->threads == 1 || items <= 1) {
@@ -205,18 +278,17 @@ void bd_pool_run(struct bd_pool *pool, bd_pool_fn *fn, void *arg, int64_t items)
     }
     pool->fn = fn;
     pool->arg = arg;
-    pool->items = items;
-    atomic_store(&pool->next, 0);
-    atomic_fetch_add(&pool->state, next_generation | open_bit);
-    if (atomic_load(&pool->asleep)) {
-        pthread_mutex_lock(&pool->lock);
-        pthread_cond_broadcast(&pool->wake);
-        pthread_mutex_unlock(&pool->lock);
+    for (int i = 0; i < pool->threads; i++) {
+        pool->ranges[i].end = first_item(pool, i + 1, items);
+        atomic_store(&pool->ranges[i].next, first_item(pool, i, items));
     }
+    atomic_fetch_add(&pool->state, next_generation | open_bit);
+    if (others_sleep(pool, 0))
+        wake_two(pool);
     run_items(pool, 0);
     atomic_fetch_and(&pool->state, ~(uint_fast64_t)open_bit);
     double until = 0;
-    while (busy(atomic_load(&pool->state)) && keep_polling(&until))
+    while (busy(atomic_load(&pool->state)) && keep_polling(pool, polling_seconds, &until))
         ;
     if (busy(atomic_load(&pool->state)))
         wait_for_workers(pool);

@@ -26,8 +26,9 @@ int bd_pool_cores(void);
 
 int bd_pool_threads(const struct bd_pool *pool);
 
-/* Runs fn(arg, i, thread) for i = 0 .. items - 1, handed out one at a time in rising order, and
- * returns when all are done. One caller at a time; not to be called from within fn. */
+/* Runs fn(arg, i, thread) for i = 0 .. items - 1 and returns when all are done. Each thread begins
+ * with a range of neighbours, the same in loops of as many items, and then helps others with
+ * theirs. One caller at a time; not to be called from within fn. */
 void bd_pool_run(struct bd_pool *pool, bd_pool_fn *fn, void *arg, int64_t items);
 
 #ifdef __cplusplus
