@@ -184,7 +184,10 @@ static void test_each_call(void **state)
         for (int after = 0; after < calls; after += test_quick() ? 7 : 1) {
             bd_cuda_inject(cudaErrorLaunchFailure, after);
             enum bd_status status = run_kind(backend, kind);
-            bd_cuda_inject(cudaSuccess, 0);
+            const int left = bd_cuda_inject(cudaSuccess, 0);
+            /* How often Robust PCA asks for its outcome depends on how fast the GPU is. */
+            if (status == BD_OK && left >= 0 && kind == 1 && after > calls - 10)
+                continue;
             if (status != BD_ERROR_BACKEND)
                 fail_msg("call %d of %d: status %d", after, calls, (int)status);
             assert_says("cuda:");
