@@ -32,6 +32,8 @@ struct bd_separator_options bd_separator_defaults(const struct bd_separator_opti
         o.max_hole = (int)(pixels / 150);
     if (!o.outputs)
         o.outputs = BD_SEPARATOR_MASK | BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE;
+    if (!o.results)
+        o.results = 1;
     return o;
 }
 
@@ -67,6 +69,9 @@ enum bd_status bd_sep_check_options(const struct bd_separator_options *o)
                        BD_SEPARATOR_SHADOW))
         return bd_fail(BD_ERROR_ARGUMENT, "outputs %#x: a sum of 1, 2, 4 and 8 is wanted",
                        (unsigned)o->outputs);
+    if (o->results < 1 || o->results > bd_sep_most_results)
+        return bd_fail(BD_ERROR_ARGUMENT, "results of %d frames in use: 1 to %d are wanted",
+                       o->results, bd_sep_most_results);
     if ((o->noise_gain < 0 && o->noise_gain != BD_NONE) || o->refine < BD_NONE ||
         o->refine > most_refinements || o->min_area < BD_NONE || o->max_hole < BD_NONE)
         return bd_fail(

@@ -73,7 +73,8 @@ enum bd_status bd_separator_create(struct bd_separator **out, struct bd_backend 
                                          .channels = o.channels,
                                          .window = o.window,
                                          .rank = o.rank,
-                                         .outputs = o.outputs };
+                                         .outputs = o.outputs,
+                                         .results = o.results };
     if (status == BD_OK)
         status = backend->ops->separation->create(backend, &shape, &s->state);
     if (status == BD_OK)

@@ -448,7 +448,7 @@ enum bd_status bd_separator_initialise_start(struct bd_separator *s, double seco
         status = bd_fail(BD_ERROR_ARGUMENT, "seconds = %g: a number is wanted", seconds);
     if (status != BD_OK)
         return status;
-    if (seconds >= bd_sep_start_span(s))
+    if (seconds >= .75 * bd_sep_start_span(s)) /* a window of fewer frames is as good */
         return bd_separator_initialise(s);
     status = keep_first_light(s);
     if (status != BD_OK)

@@ -73,6 +73,12 @@ enum bd_status bd_frame_copy(struct bd_frame *dst, const struct bd_frame *src)
     return BD_OK;
 }
 
+int64_t bd_frame_bytes(const struct bd_frame *frame)
+{
+    return (frame->data ? frame->stride * frame->height : 0) +
+           (frame->yuv ? bd_yuv_bytes(frame->yuv) : 0);
+}
+
 int64_t bd_mask_pixels(const struct bd_frame *mask)
 {
     int64_t count = 0;

@@ -39,6 +39,9 @@ void bd_frame_destroy(struct bd_frame *frame);
  * the format differs, and a reference to its decoded picture. `dst` must be all zero or created. */
 enum bd_status bd_frame_copy(struct bd_frame *dst, const struct bd_frame *src);
 
+/* Memory of its pixels and of its decoded picture. */
+int64_t bd_frame_bytes(const struct bd_frame *frame);
+
 /* The frame's time in seconds; `base` is its stream's. */
 static inline double bd_frame_time(const struct bd_frame *frame, struct bd_rational base)
 {

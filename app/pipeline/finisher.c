@@ -8,17 +8,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 
-/* The pictures of a separation. */
-enum { kinds = 4 };
-
-/* A frame in hand. */
-struct slot {
-    struct bd_separated frame;
-    uint8_t *copies[kinds]; /* of its pictures */
-};
-
 struct bd_finisher {
-    struct bd_device *device; /* NULL: none */
     struct bd_pictures *pictures;
     struct bd_stabiliser *stabiliser;
     struct bd_sinks sinks;
@@ -28,7 +18,7 @@ struct bd_finisher {
     pthread_cond_t given, finished;
     bool stop; /* the thread has to end */
 
-    struct slot slots[bd_finisher_frames]; /* `count` from `oldest` on are the thread's */
+    struct bd_separated frames[bd_finisher_frames]; /* `count` from `oldest` on are the thread's */
     int oldest, count;
 
     enum bd_status failure; /* of the first frame that failed */
@@ -70,9 +60,9 @@ static void *work(void *user)
             pthread_cond_wait(&self->given, &self->mutex);
         if (!self->count)
             break;
-        struct slot *slot = &self->slots[self->oldest];
+        struct bd_separated *frame = &self->frames[self->oldest];
         pthread_mutex_unlock(&self->mutex);
-        enum bd_status status = self->failure ? self->failure : finish(self, &slot->frame);
+        enum bd_status status = self->failure ? self->failure : finish(self, frame);
         pthread_mutex_lock(&self->mutex);
         if (status && !self->failure) {
             self->failure = status;
@@ -86,15 +76,14 @@ static void *work(void *user)
     return NULL;
 }
 
-enum bd_status bd_finisher_open(struct bd_finisher **finisher, struct bd_device *device,
-                                struct bd_pictures *pictures, struct bd_stabiliser *stabiliser,
-                                const struct bd_sinks *sinks, bool later)
+enum bd_status bd_finisher_open(struct bd_finisher **finisher, struct bd_pictures *pictures,
+                                struct bd_stabiliser *stabiliser, const struct bd_sinks *sinks,
+                                bool later)
 {
     struct bd_finisher *self = calloc(1, sizeof *self);
     *finisher = NULL;
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "no memory for the thread that makes pictures");
-    self->device = device;
     self->pictures = pictures;
     self->stabiliser = stabiliser;
     self->sinks = *sinks;
@@ -126,49 +115,13 @@ enum bd_status bd_finisher_wait(struct bd_finisher *self, int most)
     return failure ? bd_fail(failure, "%s", self->detail) : BD_OK;
 }
 
-/* Copies a picture of the separation, which may be NULL, and points to the copy. */
-static enum bd_status copy(struct bd_device *device, uint8_t **to, const uint8_t **picture,
-                           size_t size)
+void bd_finisher_give(struct bd_finisher *self, const struct bd_separated *frame)
 {
-    if (!*picture)
-        return BD_OK;
-    enum bd_status status = BD_OK;
-    if (!*to && device) {
-        void *memory;
-        status = device->ops->allocate(device, &memory, size);
-        *to = memory;
-    } else if (!*to) {
-        *to = malloc(size);
-    }
-    if (!*to)
-        return status ? status : bd_fail(BD_ERROR_MEMORY, "no memory for the pictures of a frame");
-    memcpy(*to, *picture, size);
-    *picture = *to;
-    return BD_OK;
-}
-
-enum bd_status bd_finisher_give(struct bd_finisher *self, const struct bd_separated *frame)
-{
-    const struct bd_separator_options *settings = &frame->settings;
-    size_t pixels = (size_t)settings->width * (size_t)settings->height;
     pthread_mutex_lock(&self->mutex);
-    struct slot *slot = &self->slots[(self->oldest + self->count) % bd_finisher_frames];
-    pthread_mutex_unlock(&self->mutex);
-    slot->frame = *frame;
-    struct bd_separation *own = &slot->frame.separation;
-    const uint8_t **const pictures[kinds] = { &own->background, &own->difference, &own->mask,
-                                              &own->shadow };
-    enum bd_status status = BD_OK;
-    for (int i = 0; i < kinds && !status; i++)
-        status = copy(self->device, &slot->copies[i], pictures[i],
-                      pixels * (size_t)(i == 0 ? settings->channels : 1));
-    if (status)
-        return status;
-    pthread_mutex_lock(&self->mutex);
+    self->frames[(self->oldest + self->count) % bd_finisher_frames] = *frame;
     self->count++;
     pthread_cond_signal(&self->given);
     pthread_mutex_unlock(&self->mutex);
-    return BD_OK;
 }
 
 enum bd_status bd_finisher_close(struct bd_finisher **finisher)
@@ -186,13 +139,6 @@ enum bd_status bd_finisher_close(struct bd_finisher **finisher)
     pthread_mutex_destroy(&self->mutex);
     pthread_cond_destroy(&self->given);
     pthread_cond_destroy(&self->finished);
-    for (int i = 0; i < bd_finisher_frames * kinds; i++) {
-        uint8_t *copied = self->slots[i / kinds].copies[i % kinds];
-        if (self->device)
-            self->device->ops->deallocate(copied);
-        else
-            free(copied);
-    }
     free(self);
     *finisher = NULL;
     return status;

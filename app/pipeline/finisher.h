@@ -5,7 +5,6 @@
 
 #include "app/pipeline/pictures.h"
 #include "app/pipeline/stabilise.h"
-#include "video/device.h"
 
 struct bd_finisher;
 
@@ -22,24 +21,24 @@ struct bd_separated {
 enum bd_status bd_finish(struct bd_separated *frame, struct bd_pictures *pictures,
                          struct bd_stabiliser *stabiliser, bool objects);
 
-/* Starts the thread, for pictures that go to `device` (may be NULL). It alone uses `pictures`, and
- * what `stabiliser` (may be NULL) restores, until the finisher is closed. It hands each frame to
- * the sinks, in order; if `later`, objects by a follower (app/pipeline/follower.h). */
-enum bd_status bd_finisher_open(struct bd_finisher **finisher, struct bd_device *device,
-                                struct bd_pictures *pictures, struct bd_stabiliser *stabiliser,
-                                const struct bd_sinks *sinks, bool later);
+/* Starts the thread. It alone uses `pictures`, and what `stabiliser` (may be NULL) restores, until
+ * the finisher is closed. It hands each frame to the sinks, in order; if `later`, objects by a
+ * follower (app/pipeline/follower.h). */
+enum bd_status bd_finisher_open(struct bd_finisher **finisher, struct bd_pictures *pictures,
+                                struct bd_stabiliser *stabiliser, const struct bd_sinks *sinks,
+                                bool later);
 
-/* Frames that may be in hand: one is finished while the next one waits. */
-enum { bd_finisher_frames = 2 };
+/* Frames that may be in hand: one is finished while the next one waits. With the one that is
+ * separated meanwhile, so many need results of their own. */
+enum { bd_finisher_frames = 2, bd_finisher_results = bd_finisher_frames + 1 };
 
 /* Waits until at most `most` frames are in hand: the pictures of all others are handed on. Returns
  * a failure of a frame so far, with its detail: of the pictures, or of a sink. */
 enum bd_status bd_finisher_wait(struct bd_finisher *finisher, int most);
 
-/* Hands over the next frame, of the same size as all others; fewer than bd_finisher_frames must be
- * in hand. The picture frame->result.input must stay until this one is finished; those of the
- * separation are copied. BD_ERROR_MEMORY. */
-enum bd_status bd_finisher_give(struct bd_finisher *finisher, const struct bd_separated *frame);
+/* Hands over the next frame; fewer than bd_finisher_frames must be in hand. Its pictures must stay
+ * until it is finished. */
+void bd_finisher_give(struct bd_finisher *finisher, const struct bd_separated *frame);
 
 /* Finishes the frames in hand, ends the threads, frees and nulls. Returns the failure of the first
  * frame that failed, with its detail. */

@@ -31,7 +31,8 @@ enum { least_for_registration = 4 };
 /* Seconds of look-ahead from which on it is read in several parts. */
 enum { least_for_parts = 10 };
 
-/* Most memory of frames that are held back at the start: 75 of 1920x1080, 21 of 3840x2160. */
+/* Most memory of frames that are held back at the start: 233 of 1280x720, 133 of 1920x1080, 40 of
+ * 3840x2160, as most cameras and films have them. */
 enum { most_start_bytes = 512 << 20 };
 
 struct bd_pipeline {
@@ -138,7 +139,8 @@ static enum bd_status open_input_and_backend(struct bd_pipeline *pipeline)
         snprintf(detail, sizeof detail, "%s", bd_error_detail());
     if (!input && pipeline->device && pipeline->info->helped)
         pipeline->device->ops->prepare(pipeline->device);
-    enum bd_status status = bd_backend_open(&pipeline->backend, options->backend, options->threads);
+    enum bd_status status =
+        bd_backend_open(&pipeline->backend, options->backend, bd_separating_threads(options));
     return status || !input ? status : bd_fail(input, "%s", detail);
 }
 
@@ -162,7 +164,8 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline, bool drop)
 {
     const struct bd_options *options = pipeline->options;
     const struct bd_reader_info *info = pipeline->info;
-    const struct bd_separator_options *settings = &pipeline->settings;
+    struct bd_separator_options *settings = &pipeline->settings;
+    settings->results = drop ? 1 : bd_finisher_results; /* a window finishes each frame at once */
     enum bd_status status =
         bd_stabiliser_create(&pipeline->stabiliser, (enum bd_stabilise_mode)options->stabilise,
                              settings, pipeline->small_format, bd_moving_threads(options));
@@ -195,20 +198,14 @@ static enum bd_status shrink(void *user, int thread, struct bd_frame *picture,
  * which must show a picture at once. Returns how many frames that is. */
 static int hold_start(struct bd_pipeline *pipeline, bool drop)
 {
-    const struct bd_reader_info *info = pipeline->info;
     const struct bd_separator_options *settings = &pipeline->settings;
     if (!pipeline->separator || pipeline->initialiser || drop)
         return 0;
     pipeline->start_delay = fmin(bd_start_delay(pipeline->options), settings->memory);
     if (pipeline->start_delay <= 0)
         return 0;
-    double decoded = pipeline->reader_options.pictures == BD_PICTURES_BOTH ? 1.5 : 0; /* 4:2:0 */
-    double bytes =
-        (double)info->width * info->height * (pipeline->reader_options.format + decoded) +
-        (double)settings->width * settings->height * pipeline->small_format;
-    double frames =
-        fmin(ceil(pipeline->start_delay * settings->frame_rate) + 1, most_start_bytes / bytes);
-    return (int)fmin(fmax(frames, 0), bd_queue_most_frames);
+    double frames = ceil(pipeline->start_delay * settings->frame_rate) + 1;
+    return (int)fmin(frames, bd_queue_most_frames);
 }
 
 /* Frames of a film are scaled by one thread each, several at a time: threads that share a frame
@@ -217,8 +214,12 @@ static int hold_start(struct bd_pipeline *pipeline, bool drop)
 static enum bd_status open_queue(struct bd_pipeline *pipeline, bool drop)
 {
     bool live = pipeline->info->live, dropping = live && drop;
+    const struct bd_separator_options *settings = &pipeline->settings;
     struct bd_queue_options options = { .capacity = dropping ? live_queue_frames : queue_frames,
                                         .start = hold_start(pipeline, drop),
+                                        .start_bytes = most_start_bytes,
+                                        .picture_bytes = (int64_t)settings->width *
+                                                         settings->height * pipeline->small_format,
                                         .drop = dropping,
                                         .prepare = shrink,
                                         .threads = live ? 1 : scaling_threads,
@@ -352,7 +353,8 @@ static enum bd_status separate_beside(struct bd_pipeline *pipeline, struct bd_fi
     if (status)
         return status;
     bd_in_flight_release(&pipeline->flight, bd_finisher_frames);
-    return bd_finisher_give(finisher, &frame);
+    bd_finisher_give(finisher, &frame);
+    return BD_OK;
 }
 
 bool bd_pipeline_starting(const struct bd_pipeline *pipeline)
@@ -367,9 +369,8 @@ enum bd_status bd_pipeline_run(struct bd_pipeline *pipeline, int64_t limit,
     bool starting = false;
     bd_in_flight_release(&pipeline->flight, 0);
     pipeline->registers_ahead = bd_cores_of(pipeline->options) >= least_for_registration;
-    enum bd_status status =
-        bd_finisher_open(&finisher, device_in_use(pipeline), pipeline->pictures,
-                         pipeline->stabiliser, sinks, pipeline->wants & BD_WANT_LATER);
+    enum bd_status status = bd_finisher_open(&finisher, pipeline->pictures, pipeline->stabiliser,
+                                             sinks, pipeline->wants & BD_WANT_LATER);
     if (status)
         return status;
     for (int64_t count = 0; !status && (limit == 0 || count < limit); count++) {

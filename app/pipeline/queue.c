@@ -111,16 +111,19 @@ static void seek_now(struct bd_queue *queue)
 }
 
 /* Lets fewer frames wait where each holds many pixels. */
-static void fit_capacity(struct bd_queue *queue, const struct bd_frame *frame)
+static void fit_room(struct bd_queue *queue, const struct bd_frame *frame)
 {
-    int64_t bytes = frame->data ? frame->stride * frame->height : 0;
-    int64_t most = bytes ? most_bytes / bytes : queue->options.capacity;
-    most = most > least_frames ? most : least_frames;
-    if (queue->options.drop || most >= queue->capacity)
-        return;
-    queue->capacity = (int)most;
-    if (!queue->options.start)
-        queue->room_for = queue->capacity;
+    const struct bd_queue_options *options = &queue->options;
+    const int64_t pixels = frame->data ? frame->stride * frame->height : 0;
+    const int64_t all = bd_frame_bytes(frame) + options->picture_bytes;
+    const bool starting = queue->room_for > queue->capacity;
+    const int64_t most = pixels ? most_bytes / pixels : options->capacity;
+    int64_t room = queue->room_for;
+    if (most < queue->capacity && !options->drop)
+        queue->capacity = most > least_frames ? (int)most : least_frames;
+    if (options->start_bytes && room * all > options->start_bytes)
+        room = options->start_bytes / all;
+    queue->room_for = starting && room > queue->capacity ? (int)room : queue->capacity;
 }
 
 /* Appends a decoded frame to the waiting ones. */
@@ -130,7 +133,7 @@ static void add(struct bd_queue *queue, int index)
         queue->free[queue->free_count++] = take_to_drop(queue);
         queue->dropped++;
     }
-    fit_capacity(queue, &queue->slots[index].frame);
+    fit_room(queue, &queue->slots[index].frame);
     queue->slots[index].status = BD_OK;
     queue->slots[index].stage = queue->options.prepare ? DECODED : READY;
     queue->waiting[queue->waiting_count++] = index;

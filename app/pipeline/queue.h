@@ -29,6 +29,9 @@ struct bd_queue_options {
                      `drop` is false */
     int start;    /* so many may wait until fewer than `capacity` do for the first time; 0: no more
                      than later; not with `drop` */
+    int64_t start_bytes;   /* fewer of them, where so many would take more memory, each with
+                              picture_bytes; 0: as many all the same */
+    int64_t picture_bytes; /* that a prepared picture takes */
     bool drop; /* when `capacity` frames wait, the oldest is dropped and counted; else the decoder
                   waits for the consumer */
     bd_queue_prepare *prepare; /* NULL: frames are not prepared */

@@ -16,6 +16,10 @@ struct bd_reader_options bd_choose_reading(const struct bd_options *options, uns
 /* Processors that may be used. */
 int bd_cores_of(const struct bd_options *options);
 
+/* Threads of the backend: where cores are many, fewer than those, since the other threads of the
+ * program need some and who waits for a frame waits for the last of them. 0: one a core. */
+int bd_separating_threads(const struct bd_options *options);
+
 /* Threads for pictures, at most four: all cores where a window waits for them; else a quarter,
  * since other threads have work at the same time. */
 int bd_picture_threads(const struct bd_options *options, bool window);

@@ -59,7 +59,7 @@ static void sep_destroy(void *arg)
         drop_event(s->uploaded[i]);
         drop_event(s->released[i]);
     }
-    for (int i = 0; i < bd_sep_depth; i++)
+    for (int i = 0; i < bd_sep_most_sets; i++)
         destroy_set(&s->sets[i]);
     for (struct bd_sep_turn &turn : s->turns)
         destroy_turn(&turn);
@@ -223,7 +223,8 @@ static enum bd_status take_memory(struct bd_cuda_separator *s)
         if (a.status == BD_OK)
             a.status = make_event(&s->released[i]);
     }
-    for (int i = 0; i < bd_sep_depth; i++)
+    s->set_count = s->shape.results > 1 ? bd_sep_most_sets : bd_sep_depth;
+    for (int i = 0; i < s->set_count; i++)
         take_set(&a, s, &s->sets[i]);
     return a.status;
 }

@@ -15,9 +15,10 @@
 #include "separation/shared/recurrence.h"
 
 enum {
-    bd_sep_depth = 3, /* frames in flight; as many sets of results */
-    /* Of the frame in hand: later ones are uploaded meanwhile. As many as sets: the two then keep
-     * in step, and half as many graphs are captured as with two buffers. */
+    bd_sep_depth = 3, /* frames in flight; as many sets of results, where one is in use at a time */
+    bd_sep_most_sets = bd_sep_depth + bd_sep_most_results - 1,
+    /* Of the frame in hand: later ones are uploaded meanwhile. As many as sets, or half as many:
+     * they then keep in step, and no more graphs are captured than there are sets and turns. */
     bd_sep_buffers = bd_sep_depth,
     bd_sep_turns = bd_cuda_mask_turns, /* struct bd_sep_turn; the clean-up takes the same ones */
     bd_sep_threads = 256,
@@ -160,7 +161,8 @@ struct bd_cuda_separator {
     int copied;                    /* 1: that has ended; atomic */
     const uint8_t *f;              /* the frame in hand: a buffer or a column of W */
 
-    struct bd_sep_set sets[bd_sep_depth];
+    struct bd_sep_set sets[bd_sep_most_sets];
+    int set_count; /* in use: bd_sep_depth or all */
     int set;       /* of the frame in hand */
     int oldest;    /* finished and not collected */
     int finished;  /* the set in hand is on its way down */
@@ -181,7 +183,7 @@ struct bd_cuda_separator {
 
     struct bd_sep_step step; /* of the last frame that was separated in one call */
     /* Without the transfers, and with them (`together`); by buffer, set and turn in hand. */
-    struct bd_sep_graph graphs[2][bd_sep_buffers][bd_sep_depth][bd_sep_turns];
+    struct bd_sep_graph graphs[2][bd_sep_buffers][bd_sep_most_sets][bd_sep_turns];
 
     uint8_t *window;     /* W: ld x n */
     float *basis;        /* B: ld x rank */

@@ -23,7 +23,7 @@ void bd_sep_drop_graphs(struct bd_cuda_separator *s)
 {
     for (int together = 0; together < 2; together++)
         for (int b = 0; b < bd_sep_buffers; b++)
-            for (int i = 0; i < bd_sep_depth; i++)
+            for (int i = 0; i < s->set_count; i++)
                 for (int turn = 0; turn < bd_sep_turns; turn++)
                     for (int part = 0; part < bd_sep_graph_parts; part++)
                         drop(&s->graphs[together][b][i][turn].exec[part]);

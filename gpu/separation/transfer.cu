@@ -261,7 +261,7 @@ enum bd_status bd_sep_take_set(struct bd_cuda_separator *s)
     if (!s->finished)
         return BD_OK;
     s->finished = 0;
-    s->set = (s->set + 1) % bd_sep_depth;
+    s->set = (s->set + 1) % s->set_count;
     return join(s->cuda->stream, s->sets[s->set].downloaded);
 }
 
@@ -341,7 +341,7 @@ enum bd_status bd_cuda_sep_collect(void *arg, struct bd_separation *results)
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     const struct bd_sep_set *set = &s->sets[s->oldest];
-    s->oldest = (s->oldest + 1) % bd_sep_depth;
+    s->oldest = (s->oldest + 1) % s->set_count;
     enum bd_status status =
         bd_cuda_check(cudaEventSynchronize(set->downloaded), "waiting for results");
     if (status != BD_OK)

@@ -70,6 +70,7 @@ struct bd_separator_options {
     int max_hole; /* holes of at most so many pixels are filled; 0: by the frames' size; BD_NONE */
     int shadows;  /* 0: shadows and mirror images are no foreground; BD_NONE: they are */
     int outputs;  /* pictures wanted, a sum of enum bd_separator_output; 0: all but the shadows */
+    int results;  /* frames whose results can be in use at a time, 1 to 4; 0: 1 */
 };
 
 enum bd_separator_output {
@@ -123,8 +124,8 @@ BD_API enum bd_status bd_separator_look_ahead(struct bd_separator *separator,
 BD_API enum bd_status bd_separator_initialise(struct bd_separator *separator);
 
 /* The same for a source of which only the first `seconds` are known, whose frames were
- * shown. If a window is filled in a longer time (10 seconds or the memory time), it goes on filling
- * after these. */
+ * shown. If that is less than three quarters of the time in which a window is filled (10 seconds or
+ * the memory time), it goes on filling after these. */
 BD_API enum bd_status bd_separator_initialise_start(struct bd_separator *separator, double seconds);
 
 /* After one of these: shows the frame that comes just after frame `number` of the look-ahead (0:
@@ -162,7 +163,8 @@ BD_API enum bd_status bd_separator_submit_all(struct bd_separator *const *separa
                                               const int64_t *strides, const double *times);
 
 /* The results of the oldest frame in flight, which it waits for. The pointers in `out` are valid
- * until the next frame is submitted or pushed. BD_ERROR_ARGUMENT if there is none. */
+ * until options.results more frames have begun to be submitted or pushed, by default the next one.
+ * BD_ERROR_ARGUMENT if no frame is in flight. */
 BD_API enum bd_status bd_separator_receive(struct bd_separator *separator,
                                            struct bd_separation *out);
 

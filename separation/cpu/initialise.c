@@ -8,7 +8,7 @@
 /* The item's part of the background's squared norm. */
 static double take_background(struct bd_cpu_separator *state, int64_t from, int64_t count)
 {
-    const uint8_t *background = state->background + from;
+    const uint8_t *background = state->set.background + from;
     double sum = 0;
     for (int64_t i = 0; i < count; i++) {
         state->basis[from + i] = background[i];
@@ -57,18 +57,19 @@ static void swap_values(struct bd_cpu_separator *state, int64_t p)
 {
     const int64_t channels = state->shape.channels;
     for (int64_t i = p * channels; i < (p + 1) * channels; i++) {
-        const uint8_t value = state->background[i];
-        state->background[i] = state->picture[i];
+        const uint8_t value = state->set.background[i];
+        state->set.background[i] = state->picture[i];
         state->picture[i] = value;
     }
     const uint8_t noise = state->raw[p];
-    state->raw[p] = state->mask[p];
-    state->mask[p] = noise;
+    state->raw[p] = state->set.mask[p];
+    state->set.mask[p] = noise;
 }
 
 /* Both stable values of a chunk of pixels (not elements): pictures and noise levels. state->guard
- * := 1 in the region, in which state->background is what was there first, and state->picture what
- * came; elsewhere both are the stable value. state->scratch := 1 where the stable value came. */
+ * := 1 in the region, in which state->set.background is what was there first, and state->picture
+ * what came; elsewhere both are the stable value. state->scratch := 1 where the stable value came.
+ */
 static void stable_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
@@ -80,12 +81,12 @@ static void stable_chunk(void *arg, int64_t chunk, int thread)
     const int least = (sweep->count + bd_sep_second_share - 1) / bd_sep_second_share;
     for (int j = 0; j < sweep->count; j++)
         here[j] = sweep->columns[j] + at;
-    uint8_t *first = state->background + at, *second = state->picture + at;
+    uint8_t *first = state->set.background + at, *second = state->picture + at;
     uint8_t *region = state->guard + from, *came = state->scratch + from;
     state->kernels->stable(count, channels, here, sweep->count, bd_sep_stable_reach, NULL, 1, first,
                            state->raw + from, came);
     state->kernels->stable(count, channels, here, sweep->count, bd_sep_stable_reach, first, least,
-                           second, state->mask + from, region);
+                           second, state->set.mask + from, region);
     for (int64_t p = 0; p < count; p++) {
         region[p] = region[p] >= least;
         came[p] = 0;
@@ -96,7 +97,7 @@ static void stable_chunk(void *arg, int64_t chunk, int thread)
         }
         if (!region[p]) {
             memcpy(second + p * channels, first + p * channels, (size_t)channels);
-            state->mask[from + p] = state->raw[from + p];
+            state->set.mask[from + p] = state->raw[from + p];
         } else if (came[p]) {
             swap_values(state, from + p);
         }
@@ -114,11 +115,11 @@ static void choose_chunk(void *arg, int64_t chunk, int thread)
     int64_t from, count = bd_sep_pixel_range(state, chunk, &from);
     for (int64_t p = from; p < from + count; p++) {
         const bool take = state->lower[p] || (came[p] && !lower[p]);
-        state->noise[p] = (float)(take ? state->mask[p] : state->raw[p]) / 16;
+        state->noise[p] = (float)(take ? state->set.mask[p] : state->raw[p]) / 16;
         state->known_noise[p] = state->noise[p];
         if (take)
-            memcpy(state->background + (size_t)p * channels, state->picture + (size_t)p * channels,
-                   channels);
+            memcpy(state->set.background + (size_t)p * channels,
+                   state->picture + (size_t)p * channels, channels);
     }
     state->partial[chunk] =
         take_background(state, from * state->shape.channels, count * state->shape.channels);
@@ -166,6 +167,7 @@ static void start_basis(struct bd_cpu_separator *state, int64_t items, const int
 enum bd_status bd_cpu_sep_stable(void *arg, const int *order, int count, float lambda, int choose)
 {
     struct bd_cpu_separator *state = arg;
+    bd_sep_take_set(state);
     const uint8_t *columns[bd_max_stable];
     int looked_at = count < bd_max_stable ? count : bd_max_stable;
     for (int j = 0; j < looked_at; j++)
@@ -173,7 +175,7 @@ enum bd_status bd_cpu_sep_stable(void *arg, const int *order, int count, float l
     struct sweep sweep = { .state = state, .count = looked_at, .columns = columns };
     int64_t items = bd_sep_pixel_chunks(state);
     bd_pool_run(state->pool, stable_chunk, &sweep, items);
-    struct bd_boundary boundary = { .outside = state->background,
+    struct bd_boundary boundary = { .outside = state->set.background,
                                     .inside = state->picture,
                                     .channels = state->shape.channels,
                                     .region = state->guard,
@@ -187,7 +189,7 @@ enum bd_status bd_cpu_sep_stable(void *arg, const int *order, int count, float l
         bd_mask_median(state->mask_work, state->guard, state->guard, 3);
         bd_boundary_find(state->mask_work, state->lower, &boundary);
         boundary.outside = state->picture;
-        boundary.inside = state->background;
+        boundary.inside = state->set.background;
         bd_boundary_find(state->mask_work, lower, &boundary);
     }
     bd_pool_run(state->pool, choose_chunk, state, items);

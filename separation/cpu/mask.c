@@ -3,11 +3,23 @@
 
 #include "separation/cpu/mask_work.h"
 #include "separation/shared/mask.h"
+#include "separation/shared/recurrence.h"
 
 enum {
     most_side = 15,
-    strip = 32 /* rows of an item of the parallel loops */
+    most_rows = 32, /* of an item of the parallel loops: whole cells (recurrence.h) */
+    columns = 64    /* of an item of those along columns */
 };
+
+/* Rows of an item: so few that each thread has four items, since some take longer than others. */
+static int choose_rows(int height, int threads)
+{
+    const int cell = 1 << bd_recurrence_cell_power(height);
+    int rows = most_rows;
+    while (rows > cell && height < 4 * threads * rows)
+        rows /= 2;
+    return rows;
+}
 
 /* Enough for every kernel: rows wider by `most_side`, or by the width at either end, or two of
  * them. */
@@ -29,6 +41,7 @@ enum bd_status bd_mask_work_create(struct bd_mask_work **out, struct bd_pool *po
     work->kernels = bd_separation_kernels()->exact;
     work->width = width;
     work->height = height;
+    work->rows = choose_rows(height, (int)threads);
     work->lines = malloc(threads * line_bytes(work));
     work->left = malloc(threads * (size_t)width * sizeof *work->left);
     work->sums = calloc(threads * bd_shadow_lines * line, sizeof *work->sums);
@@ -36,10 +49,12 @@ enum bd_status bd_mask_work_create(struct bd_mask_work **out, struct bd_pool *po
     work->none = calloc((size_t)width, 1);
     work->objects = malloc(runs * sizeof *work->objects);
     work->contrasts = malloc(runs * sizeof *work->contrasts);
+    work->mirrored = malloc(bd_mirror_most_objects(width, height) * sizeof *work->mirrored);
     work->lasted = malloc(runs);
     enum bd_status status = bd_components_create(&work->components, width, height);
-    if (status == BD_OK && (!work->lines || !work->left || !work->sums || !work->picture ||
-                            !work->none || !work->objects || !work->contrasts || !work->lasted))
+    if (status == BD_OK &&
+        (!work->lines || !work->left || !work->sums || !work->picture || !work->none ||
+         !work->objects || !work->contrasts || !work->mirrored || !work->lasted))
         status = bd_fail(BD_ERROR_MEMORY, "no memory for masks of %d x %d", width, height);
     if (status != BD_OK)
         bd_mask_work_destroy(&work);
@@ -60,6 +75,7 @@ void bd_mask_work_destroy(struct bd_mask_work **inout)
     free(work->none);
     free(work->objects);
     free(work->contrasts);
+    free(work->mirrored);
     free(work->lasted);
     free(work);
     *inout = NULL;
@@ -75,13 +91,13 @@ struct sweep {
 
 void bd_mask_run(struct bd_mask_work *work, bd_pool_fn *strip_fn, void *arg)
 {
-    bd_pool_run(work->pool, strip_fn, arg, (work->height + strip - 1) / strip);
+    bd_pool_run(work->pool, strip_fn, arg, (work->height + work->rows - 1) / work->rows);
 }
 
 int bd_mask_strip(const struct bd_mask_work *work, int64_t item, int *to)
 {
-    int from = (int)item * strip;
-    *to = from + strip < work->height ? from + strip : work->height;
+    int from = (int)item * work->rows;
+    *to = from + work->rows < work->height ? from + work->rows : work->height;
     return from;
 }
 
@@ -135,24 +151,24 @@ static void spread_strip(void *arg, int64_t item, int thread)
                               work->picture + y * width);
 }
 
-/* Along columns of work->picture: for how many rows from here on the last set pixel counts, looked
- * at `radius` rows ahead. */
-static void descend_strip(void *arg, int64_t item, int thread)
+/* Along some columns of work->picture: for how many rows from here on the last set pixel counts,
+ * looked at `radius` rows ahead. */
+static void descend_columns(void *arg, int64_t item, int thread)
 {
     const struct sweep *sweep = arg;
     const struct bd_mask_work *work = sweep->work;
-    int to, from = bd_mask_strip(work, item, &to);
-    int64_t width = work->width, radius = clamped(sweep->reach, work->height);
-    uint16_t *left = work->left + thread * width;
-    memset(left, 0, (size_t)width * sizeof *left);
-    for (int64_t y = from - 2 * radius; y < to; y++) {
-        int64_t ahead = y + radius;
-        if (ahead < 0)
-            continue;
+    const int64_t width = work->width, first = item * columns, left = width - first;
+    const int64_t count = left < columns ? left : columns;
+    const int64_t radius = clamped(sweep->reach, work->height);
+    uint16_t *rows = work->left + thread * width;
+    memset(rows, 0, (size_t)count * sizeof *rows);
+    for (int64_t y = -radius; y < work->height; y++) {
+        const int64_t ahead = y + radius;
         const uint8_t *row = ahead < work->height ? work->picture + ahead * width : work->none;
-        work->kernels->descend(width, row, (uint16_t)(2 * radius + 1), left);
-        if (y >= from)
-            work->kernels->is_set(width, left, sweep->dst + y * width);
+        work->kernels->descend(count, row + (ahead < work->height ? first : 0),
+                               (uint16_t)(2 * radius + 1), rows);
+        if (y >= 0)
+            work->kernels->is_set(count, rows, sweep->dst + y * width + first);
     }
 }
 
@@ -160,7 +176,7 @@ void bd_mask_dilate(struct bd_mask_work *work, uint8_t *dst, const uint8_t *src,
 {
     struct sweep sweep = { .work = work, .dst = dst, .src = src, .reach = radius };
     bd_mask_run(work, spread_strip, &sweep);
-    bd_mask_run(work, descend_strip, &sweep);
+    bd_pool_run(work->pool, descend_columns, &sweep, (work->width + columns - 1) / columns);
 }
 
 void bd_mask_paint_run(const struct bd_mask_work *work, uint8_t *mask, const struct bd_run *run,

@@ -7,6 +7,7 @@
 
 #include "separation/cpu/kernels/kernels.h"
 #include "separation/cpu/mask.h"
+#include "separation/shared/mirror.h"
 #include "separation/shared/shadow.h"
 #include <backdrop/components.h>
 
@@ -28,13 +29,30 @@ struct bd_boundary_contrast {
     int32_t judged;
 };
 
+/* An object in the search for mirror images, whose axes are looked at in parts. */
+enum { bd_mirror_parts = 4 };
+struct bd_mirror_object {
+    struct bd_mirror_box box;
+    int cell;   /* in which it stands */
+    bool place; /* that is a place of images */
+    struct bd_mirror_finding findings[bd_mirror_parts];
+};
+
+/* Objects at most: each has a run in every row of its box. */
+static inline size_t bd_mirror_most_objects(int width, int height)
+{
+    return bd_components_most(width, height) / bd_mirror_high + 1;
+}
+
 struct bd_mask_work {
     struct bd_pool *pool;
     const struct bd_exact_kernels *kernels;
     int width, height;
+    int rows; /* of a strip */
     struct bd_components components;
     struct bd_contact_object *objects;      /* one a run */
     struct bd_boundary_contrast *contrasts; /* one a run */
+    struct bd_mirror_object *mirrored;      /* bd_mirror_most_objects */
     uint8_t *lasted;                        /* one a run: frames */
     uint8_t *lines;                         /* threads x line_bytes: a few rows */
     uint16_t *left;                         /* threads x width */

@@ -16,7 +16,8 @@ enum bd_status bd_mirror_create(struct bd_mirror_places *places, int width, int 
     size_t cells = (size_t)places->across * (size_t)places->down;
     places->counts = calloc(cells, sizeof *places->counts);
     places->map = calloc(cells, 1);
-    if (places->counts && places->map)
+    places->sums = calloc((size_t)places->across, sizeof *places->sums);
+    if (places->counts && places->map && places->sums)
         return BD_OK;
     return bd_fail(BD_ERROR_MEMORY, "no memory for the places of mirror images");
 }
@@ -25,6 +26,7 @@ void bd_mirror_destroy(struct bd_mirror_places *places)
 {
     free(places->counts);
     free(places->map);
+    free(places->sums);
     *places = (struct bd_mirror_places){ 0 };
 }
 
@@ -42,16 +44,50 @@ void bd_mirror_forget(struct bd_mirror_places *places)
         bd_mirror_halve(&places->counts[i]);
 }
 
+/* sums (across) := those of the columns of cells from `reach` rows above y to `reach` below. Called
+ * for each y from 0 on. */
+static void sum_columns(const struct bd_mirror_places *places, int y)
+{
+    enum { reach = bd_mirror_around };
+    const int across = places->across, leaves = y - reach - 1;
+    for (int row = y ? y + reach : 0; row <= y + reach && row < places->down; row++)
+        for (int x = 0; x < across; x++) {
+            places->sums[x].seen += places->counts[row * across + x].seen;
+            places->sums[x].found += places->counts[row * across + x].found;
+        }
+    for (int x = 0; leaves >= 0 && x < across; x++) {
+        places->sums[x].seen -= places->counts[leaves * across + x].seen;
+        places->sums[x].found -= places->counts[leaves * across + x].found;
+    }
+}
+
+/* bd_mirror_is_place for all cells, in time that does not depend on how far they reach. */
 void bd_mirror_make_map(struct bd_mirror_places *places)
 {
-    const int across = places->across, down = places->down;
+    enum { reach = bd_mirror_around };
+    const int across = places->across;
+    const struct bd_mirror_counts *sums = places->sums;
     places->any = false;
-    for (int y = 0; y < down; y++)
-        for (int x = 0; x < across; x++) {
-            bool place = bd_mirror_is_place(places->counts, across, down, x, y);
+    memset(places->sums, 0, (size_t)across * sizeof *places->sums);
+    for (int y = 0; y < places->down; y++) {
+        uint32_t seen = 0, found = 0;
+        sum_columns(places, y);
+        for (int x = -reach; x < across; x++) {
+            if (x + reach < across) {
+                seen += sums[x + reach].seen;
+                found += sums[x + reach].found;
+            }
+            if (x > reach) {
+                seen -= sums[x - reach - 1].seen;
+                found -= sums[x - reach - 1].found;
+            }
+            if (x < 0)
+                continue;
+            const bool place = bd_mirror_suffices(seen, found);
             places->map[y * across + x] = place;
             places->any |= place;
         }
+    }
 }
 
 struct scene {
@@ -107,26 +143,48 @@ static void mark_image(const struct scene *scene, struct bd_mirror_box box, int 
         }
 }
 
-/* inside: axes inside the box are asked too. */
-static struct bd_mirror_finding look_at(const struct scene *scene, struct bd_mirror_box box,
-                                        bool inside)
+/* A parallel loop over parts of objects. */
+struct looking {
+    const struct scene *scene;
+    struct bd_mirror_object *objects;
+};
+
+/* Looks at a part of an object's axes. Those inside its box are asked only in a place of images. */
+static void look_at_part(void *arg, int64_t item, int thread)
 {
+    (void)thread;
+    const struct looking *looking = arg;
+    struct bd_mirror_object *object = &looking->objects[item / bd_mirror_parts];
+    const int part = (int)(item % bd_mirror_parts), axes = bd_mirror_axes(object->box);
+    const struct bd_mirror_box box = object->box;
     struct bd_mirror_finding finding = { false, -1, { 0, 1 } };
-    for (int k = 0, axes = bd_mirror_axes(box); k < axes; k++) {
+    for (int k = part * axes / bd_mirror_parts; k < (part + 1) * axes / bd_mirror_parts; k++) {
         const int axis = bd_mirror_axis(box, k);
-        if (inside || bd_mirror_is_below(box, axis))
-            bd_mirror_take(&finding, box, axis, ask(scene, box, axis));
+        if (object->place || bd_mirror_is_below(box, axis))
+            bd_mirror_take(&finding, box, axis, ask(looking->scene, box, axis));
     }
-    return finding;
+    object->findings[part] = finding;
 }
 
-bool bd_mirror_find(struct bd_mask_work *work, uint8_t *image, struct bd_mirror_places *places,
-                    const uint8_t *mask, const uint8_t *f, const uint8_t *l, bool evidence)
+/* What was found in all parts, whose axes are in order. */
+static struct bd_mirror_finding join_parts(const struct bd_mirror_object *object)
 {
-    const struct scene scene = { work->width, work->height, mask, f, l, image };
-    bool any = false;
-    if (!evidence && !places->any)
-        return false;
+    struct bd_mirror_finding joined = object->findings[0];
+    for (int i = 1; i < bd_mirror_parts; i++) {
+        const struct bd_mirror_finding *part = &object->findings[i];
+        const bool below = joined.below || part->below;
+        if (part->axis >= 0 && bd_mirror_is_better(part->best, joined.best))
+            joined = *part;
+        joined.below = below;
+    }
+    return joined;
+}
+
+/* work->mirrored := the objects that are looked at. Returns how many. */
+static int64_t choose_objects(struct bd_mask_work *work, const struct bd_mirror_places *places,
+                              const uint8_t *mask, bool evidence)
+{
+    int64_t count = 0;
     bd_components_find(&work->components, mask, work->width, 1, 0, true);
     for (int32_t i = 0; i < work->components.count; i++) {
         const struct bd_run *root = &work->components.runs[i];
@@ -135,19 +193,36 @@ bool bd_mirror_find(struct bd_mask_work *work, uint8_t *image, struct bd_mirror_
             continue;
         const int cell = bd_mirror_cell(box, places->across, places->power);
         const bool place = places->map[cell];
-        if (!evidence && !place)
-            continue;
-        const struct bd_mirror_finding finding = look_at(&scene, box, place);
+        if (evidence || place)
+            work->mirrored[count++] =
+                (struct bd_mirror_object){ .box = box, .cell = cell, .place = place };
+    }
+    return count;
+}
+
+bool bd_mirror_find(struct bd_mask_work *work, uint8_t *image, struct bd_mirror_places *places,
+                    const uint8_t *mask, const uint8_t *f, const uint8_t *l, bool evidence)
+{
+    const struct scene scene = { work->width, work->height, mask, f, l, image };
+    struct looking looking = { .scene = &scene, .objects = work->mirrored };
+    bool any = false;
+    if (!evidence && !places->any)
+        return false;
+    const int64_t count = choose_objects(work, places, mask, evidence);
+    bd_pool_run(work->pool, look_at_part, &looking, count * bd_mirror_parts);
+    for (int64_t i = 0; i < count; i++) {
+        const struct bd_mirror_object *object = &work->mirrored[i];
+        const struct bd_mirror_finding finding = join_parts(object);
         if (evidence) {
-            places->counts[cell].seen++;
-            places->counts[cell].found += finding.below;
+            places->counts[object->cell].seen++;
+            places->counts[object->cell].found += finding.below;
         }
-        if (!place || finding.axis < 0)
+        if (!object->place || finding.axis < 0)
             continue;
         if (!any)
             memset(image, 0, (size_t)work->width * (size_t)work->height);
         any = true;
-        mark_image(&scene, box, finding.axis);
+        mark_image(&scene, object->box, finding.axis);
     }
     return any;
 }

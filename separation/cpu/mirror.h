@@ -10,6 +10,7 @@ struct bd_mirror_places {
     int across, down, power;         /* cells, and bd_recurrence_cell_power */
     struct bd_mirror_counts *counts; /* across x down */
     uint8_t *map;                    /* across x down: 0 or 1, images are cut there */
+    struct bd_mirror_counts *sums;   /* across: of columns, while the map is made */
     bool any;                        /* the map is not empty */
 };
 

@@ -96,7 +96,7 @@ static void background_chunk(void *arg, int64_t chunk, int thread)
     struct bd_cpu_separator *state = arg;
     int64_t from, count = bd_sep_range(state, chunk, &from);
     state->exact->background(count, state->basis + from, state->ld, state->rank, state->w,
-                             state->background + from);
+                             state->set.background + from);
 }
 
 enum bd_status bd_cpu_sep_project(void *arg, int rounds, float lambda)

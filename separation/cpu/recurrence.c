@@ -168,7 +168,7 @@ static bool recurs(const struct search *search, int x, int y)
 {
     const struct bd_cpu_separator *state = search->state;
     int64_t p = (int64_t)y * state->shape.width + x, i = p * state->shape.channels;
-    return bd_recurrence_recurs(&search->window, state->frame + i, state->background + i,
+    return bd_recurrence_recurs(&search->window, state->frame + i, state->set.background + i,
                                 search->visit[p], x, y, 0);
 }
 
@@ -176,7 +176,7 @@ static bool recurs_near(const struct search *search, int x, int y)
 {
     const struct bd_cpu_separator *state = search->state;
     int64_t p = (int64_t)y * state->shape.width + x, i = p * state->shape.channels;
-    return bd_recurrence_recurs_near(&search->window, state->frame + i, state->background + i,
+    return bd_recurrence_recurs_near(&search->window, state->frame + i, state->set.background + i,
                                      search->visit[p], x, y);
 }
 
@@ -195,7 +195,7 @@ static void follow_rows(const struct search *search, int from, int to)
             int64_t p = (int64_t)y * width + x;
             uint8_t next =
                 bd_recurrence_visit(visit[p], bd_recurrence_is_foreground(raw, shadow, p),
-                                    state->difference[p] <= search->half);
+                                    state->set.difference[p] <= search->half);
             if (!((next ^ visit[p]) & 1))
                 continue;
             bd_recurrence_way(&right, &down, raw, shadow, width, p);
@@ -214,7 +214,7 @@ static void visit_rows(const struct search *search, int from, int to)
     const struct bd_cpu_separator *state = search->state;
     int64_t first = (int64_t)from * state->shape.width, end = (int64_t)to * state->shape.width;
     const uint8_t *restrict raw = state->raw, *restrict shadow = state->shadow;
-    const uint8_t *restrict difference = state->difference;
+    const uint8_t *restrict difference = state->set.difference;
     uint8_t *restrict visit = state->recurrence->visit, half = search->half;
     for (int64_t p = first; p < end; p++)
         visit[p] = bd_recurrence_visit(visit[p], raw[p] & ~shadow[p], difference[p] <= half);
@@ -391,15 +391,36 @@ void bd_recurrence_recall(struct bd_cpu_separator *state, int slot)
     const struct bd_recurrence *own = state->recurrence;
     state->recurrence->recalled = slot;
     if (slot >= 0)
-        memcpy(state->frame, own->samples + slot * state->ld, (size_t)state->m);
+        state->frame = own->samples + slot * state->ld;
+}
+
+/* What enters with a frame. */
+struct entering {
+    struct bd_cpu_separator *state;
+    uint8_t *sample, *visits;
+};
+
+static void enter_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct entering *entering = arg;
+    const struct bd_cpu_separator *state = entering->state;
+    const int channels = state->shape.channels;
+    int64_t from, count = bd_sep_pixel_range(state, chunk, &from);
+    if (state->frame != entering->sample) /* a recalled frame is there */
+        memcpy(entering->sample + from * channels, state->frame + from * channels,
+               (size_t)(count * channels));
+    memcpy(entering->visits + from, state->recurrence->visit + from, (size_t)count);
 }
 
 void bd_recurrence_enter(struct bd_cpu_separator *state, int slot)
 {
     struct bd_recurrence *own = state->recurrence;
     const int half = (state->shape.window + 1) / 2;
-    memcpy(own->samples + slot * state->ld, state->frame, (size_t)state->m);
-    memcpy(own->visits + slot * state->pixels, own->visit, (size_t)state->pixels);
+    struct entering entering = { .state = state,
+                                 .sample = own->samples + slot * state->ld,
+                                 .visits = own->visits + slot * state->pixels };
+    bd_pool_run(state->pool, enter_chunk, &entering, bd_sep_pixel_chunks(state));
     own->stale = true;
     if (slot % half == 0) {
         own->looks /= 2;

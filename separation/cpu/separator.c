@@ -14,16 +14,20 @@ static void sep_destroy(void *arg)
     if (!state)
         return;
     void *const arrays[] = {
-        state->frame,       state->background,   state->window,     state->basis,
-        state->next_basis,  state->coefficients, state->g,          state->partial,
-        state->tiles,       state->counts,       state->difference, state->noise,
-        state->known_noise, state->age,          state->raw,        state->guard,
-        state->mask,        state->picture,      state->shadow,     state->shadow_mask,
-        state->scratch,     state->still,        state->votes,      state->earlier,
-        state->lower,       state->products,     state->image,      state->lasting
+        state->copy,        state->window,   state->basis, state->next_basis, state->coefficients,
+        state->g,           state->partial,  state->tiles, state->counts,     state->noise,
+        state->known_noise, state->age,      state->raw,   state->guard,      state->picture,
+        state->shadow,      state->scratch,  state->still, state->votes,      state->earlier,
+        state->lower,       state->products, state->image, state->lasting
     };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
+    for (int i = 0; i < bd_sep_most_results; i++) {
+        free(state->sets[i].background);
+        free(state->sets[i].difference);
+        free(state->sets[i].mask);
+        free(state->sets[i].shadow_mask);
+    }
     bd_tsqr_destroy(&state->tsqr);
     bd_mask_work_destroy(&state->mask_work);
     bd_recurrence_destroy(&state->recurrence);
@@ -48,8 +52,7 @@ static enum bd_status take_arrays(struct bd_cpu_separator *state)
     size_t partial = 2 * (n > bd_max_rank ? n : bd_max_rank);
     size_t threads = (size_t)bd_pool_threads(state->pool);
     bool missing = false;
-    state->frame = take(m, &missing);
-    state->background = take(m, &missing);
+    state->frame = state->copy = take(m, &missing);
     state->window = take(ld * n, &missing);
     state->basis = take(ld * rank * sizeof(float), &missing);
     state->next_basis = take(ld * rank * sizeof(float), &missing);
@@ -59,24 +62,29 @@ static enum bd_status take_arrays(struct bd_cpu_separator *state)
     state->partial = take((size_t)state->chunks * partial * sizeof(double), &missing);
     state->tiles = take(threads * 2 * bd_sep_chunk * sizeof(float), &missing);
     state->counts = take((size_t)bd_sep_pixel_chunks(state) * sizeof *state->counts, &missing);
-    state->difference = take(pixels, &missing);
     state->noise = take(pixels * sizeof(float), &missing);
     state->known_noise = take(pixels * sizeof(float), &missing);
     state->age = take(pixels * sizeof(float), &missing);
     state->raw = take(pixels, &missing);
     state->lasting = take(pixels, &missing);
     state->guard = take(pixels, &missing);
-    state->mask = take(pixels, &missing);
     state->picture = take(m, &missing);
     state->shadow = take(pixels, &missing);
-    if (shape->outputs & BD_SEPARATOR_SHADOW)
-        state->shadow_mask = take(pixels, &missing);
     state->scratch = take(2 * pixels, &missing);
     state->still = take(pixels, &missing);
     state->votes = take(pixels, &missing);
     state->earlier = take(m, &missing);
     state->lower = take(pixels, &missing);
     state->image = take(pixels, &missing);
+    for (int i = 0; i < shape->results; i++) {
+        struct bd_sep_set *set = &state->sets[i];
+        set->background = take(m, &missing);
+        set->difference = take(pixels, &missing);
+        set->mask = take(pixels, &missing);
+        if (shape->outputs & BD_SEPARATOR_SHADOW)
+            set->shadow_mask = take(pixels, &missing);
+    }
+    state->set = state->sets[0];
     if (!missing)
         return BD_OK;
     return bd_fail(BD_ERROR_MEMORY,
@@ -139,6 +147,15 @@ static enum bd_status sep_reset(void *arg)
     return BD_OK;
 }
 
+void bd_sep_take_set(struct bd_cpu_separator *state)
+{
+    if (!state->finished)
+        return;
+    state->finished = false;
+    state->turn = (state->turn + 1) % state->shape.results;
+    state->set = state->sets[state->turn];
+}
+
 struct loading {
     struct bd_cpu_separator *state;
     const uint8_t *picture;
@@ -155,22 +172,26 @@ static void load_strip(void *arg, int64_t item, int thread)
     int height = state->shape.height, from = (int)item * strip;
     size_t row = (size_t)state->shape.width * (size_t)state->shape.channels;
     for (int y = from; y < height && y < from + strip; y++)
-        memcpy(state->frame + (size_t)y * row, loading->picture + y * loading->stride, row);
+        memcpy(state->copy + (size_t)y * row, loading->picture + y * loading->stride, row);
 }
 
 static enum bd_status sep_load(void *arg, const uint8_t *picture, int64_t stride)
 {
     struct bd_cpu_separator *state = arg;
     struct loading loading = { .state = state, .picture = picture, .stride = stride };
+    bd_sep_take_set(state);
     bd_recurrence_recall(state, -1);
-    bd_pool_run(state->pool, load_strip, &loading, (state->shape.height + strip - 1) / strip);
+    const bool tight = stride == (int64_t)state->shape.width * state->shape.channels;
+    state->frame = tight ? picture : state->copy;
+    if (!tight)
+        bd_pool_run(state->pool, load_strip, &loading, (state->shape.height + strip - 1) / strip);
     return BD_OK;
 }
 
 static enum bd_status sep_load_background(void *arg, const uint8_t *background)
 {
     struct bd_cpu_separator *state = arg;
-    memcpy(state->background, background, (size_t)state->m);
+    memcpy(state->set.background, background, (size_t)state->m);
     return BD_OK;
 }
 
@@ -204,7 +225,7 @@ static void compare_chunk(void *arg, int64_t chunk, int thread)
     int64_t p, count = bd_sep_pixel_range(state, chunk, &p), i = p * channels;
     state->counts[chunk] = state->exact->compare(
         count, channels, now->f + i, now->l + i, state->known_noise + p, &now->limits,
-        state->difference + p, state->raw + p, plain_background(state) + p);
+        state->set.difference + p, state->raw + p, plain_background(state) + p);
 }
 
 /* Returns how many pixels exceed their limit. */
@@ -219,6 +240,7 @@ static enum bd_status sep_compare(void *arg, int slot, int other, int reach, int
 {
     struct bd_cpu_separator *state = arg;
     const struct bd_limits limits = { .least = (float)reach, .most = (float)reach };
+    bd_sep_take_set(state);
     *count = compare(state, bd_sep_column(state, slot), bd_sep_column(state, other), limits);
     return BD_OK;
 }
@@ -271,10 +293,10 @@ static void learn_chunk(void *arg, int64_t chunk, int thread)
                                           .seconds = loop->learn ? params->seconds : 0,
                                           .memory = params->memory };
     int64_t p, count = bd_sep_pixel_range(state, chunk, &p);
-    state->counts[chunk] = state->exact->learn(count, &learning, state->difference + p,
-                                               state->scratch + p, state->raw + p, state->noise + p,
-                                               loop->learn ? state->known_noise + p : NULL,
-                                               state->age + p, state->guard + p, state->mask + p);
+    state->counts[chunk] = state->exact->learn(
+        count, &learning, state->set.difference + p, state->scratch + p, state->raw + p,
+        state->noise + p, loop->learn ? state->known_noise + p : NULL, state->age + p,
+        state->guard + p, state->set.mask + p);
 }
 
 static void find_shadows(struct bd_cpu_separator *state, const struct bd_detect_params *params)
@@ -284,7 +306,7 @@ static void find_shadows(struct bd_cpu_separator *state, const struct bd_detect_
         memset(state->shadow, 0, (size_t)state->pixels);
     else
         bd_shadow_find(state->mask_work, state->shadow, state->raw, state->frame,
-                       state->background);
+                       state->set.background);
 }
 
 /* A chunk of the mirror images leaves the mask and joins the shadows. */
@@ -305,12 +327,12 @@ static void cut_image_chunk(void *arg, int64_t chunk, int thread)
 static void cut_shadows(struct bd_cpu_separator *state, const struct bd_detect_params *params)
 {
     const bool evidence = params->looks > 0 && bd_mirror_is_evidence(params->look);
-    const bool mirrored =
-        params->mirrors && bd_mirror_find(state->mask_work, state->image, &state->places,
-                                          state->raw, state->frame, state->background, evidence);
+    const bool mirrored = params->mirrors &&
+                          bd_mirror_find(state->mask_work, state->image, &state->places, state->raw,
+                                         state->frame, state->set.background, evidence);
     if (params->shadows)
         bd_contact_shadow_cut(state->mask_work, state->raw, state->shadow, state->frame,
-                              state->background, state->shape.channels);
+                              state->set.background, state->shape.channels);
     if (mirrored)
         bd_pool_run(state->pool, cut_image_chunk, state, bd_sep_pixel_chunks(state));
 }
@@ -318,7 +340,7 @@ static void cut_shadows(struct bd_cpu_separator *state, const struct bd_detect_p
 /* Shadows cleaned up as the mask is. */
 static void show_shadows(struct bd_cpu_separator *state, const struct bd_detect_params *params)
 {
-    uint8_t *shadow = state->shadow_mask;
+    uint8_t *shadow = state->set.shadow_mask;
     bd_mask_median(state->mask_work, shadow, state->shadow, params->median);
     for (int64_t p = 0; p < state->pixels; p++)
         shadow[p] = shadow[p] && !state->raw[p] ? 255 : 0;
@@ -331,7 +353,7 @@ static enum bd_status sep_detect(void *arg, const struct bd_detect_params *param
     int64_t items = bd_sep_pixel_chunks(state);
     const struct bd_limits limits = { params->noise_gain, params->threshold, params->most,
                                       params->plain };
-    state->changed = compare(state, state->frame, state->background, limits);
+    state->changed = compare(state, state->frame, state->set.background, limits);
     find_shadows(state, params);
     bd_recurrence_find(state, params, learn);
     bd_sep_leave_out(state, state->scratch, state->raw, state->shadow);
@@ -341,7 +363,7 @@ static enum bd_status sep_detect(void *arg, const struct bd_detect_params *param
     bd_mask_fill_holes(state->mask_work, state->raw, params->max_hole);
     cut_shadows(state, params);
     if (params->plain >= 0)
-        bd_mask_trim(state->mask_work, state->raw, plain_background(state), state->difference);
+        bd_mask_trim(state->mask_work, state->raw, plain_background(state), state->set.difference);
     bd_pool_run(state->pool, occupy_chunk, &loop, items);
     bd_mask_dilate(state->mask_work, state->guard, state->scratch, params->guard);
     state->foreground = bd_sep_run_and_count(state, learn_chunk, &loop, items);
@@ -350,7 +372,7 @@ static enum bd_status sep_detect(void *arg, const struct bd_detect_params *param
         state->known_noise = state->noise;
         state->noise = learned;
     }
-    if (state->shadow_mask)
+    if (state->set.shadow_mask)
         show_shadows(state, params);
     return BD_OK;
 }
@@ -362,6 +384,7 @@ static enum bd_status sep_finish(void *arg)
     state->result_drift = state->drift;
     state->result_ghost_pixels = state->ghost_pixels;
     state->ghost_pixels = 0;
+    state->finished = true;
     return BD_OK;
 }
 
@@ -369,10 +392,10 @@ static enum bd_status sep_collect(void *arg, struct bd_separation *results)
 {
     const struct bd_cpu_separator *state = arg;
     int outputs = state->shape.outputs;
-    results->background = outputs & BD_SEPARATOR_BACKGROUND ? state->background : NULL;
-    results->difference = outputs & BD_SEPARATOR_DIFFERENCE ? state->difference : NULL;
-    results->mask = outputs & BD_SEPARATOR_MASK ? state->mask : NULL;
-    results->shadow = state->shadow_mask;
+    results->background = outputs & BD_SEPARATOR_BACKGROUND ? state->set.background : NULL;
+    results->difference = outputs & BD_SEPARATOR_DIFFERENCE ? state->set.difference : NULL;
+    results->mask = outputs & BD_SEPARATOR_MASK ? state->set.mask : NULL;
+    results->shadow = state->set.shadow_mask;
     results->foreground = state->foreground;
     results->changed = state->changed;
     results->ghost_pixels = state->result_ghost_pixels;

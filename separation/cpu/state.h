@@ -16,6 +16,14 @@ enum {
     bd_sep_accumulators = 16   /* of TSQR: fixed, so that results do not depend on the threads */
 };
 
+/* The pictures of a frame's results. */
+struct bd_sep_set {
+    uint8_t *background;  /* l rounded: m */
+    uint8_t *difference;  /* |f - l|, maximum over channels: pixels */
+    uint8_t *mask;        /* 0 or 255 */
+    uint8_t *shadow_mask; /* 0 or 255: shadows after the clean-up; NULL unless wanted */
+};
+
 struct bd_cpu_separator {
     struct bd_pool *pool;
     const struct bd_pixel_kernels *kernels;
@@ -24,8 +32,9 @@ struct bd_cpu_separator {
     int64_t pixels, m;       /* width x height, and times channels */
     int64_t ld;              /* elements from one column of W, B or B_next to the next */
     int64_t chunks;          /* of bd_sep_chunk elements in m */
-    uint8_t *frame;          /* f: m */
-    uint8_t *background;     /* l rounded: m */
+    const uint8_t *frame;    /* f: m, the caller's while it submits, a sample, or the copy */
+    uint8_t *copy;           /* m: of a frame whose rows are apart */
+    struct bd_sep_set set;   /* of the frame in hand: one of `sets` */
     uint8_t *window;         /* W: ld x n */
     float *basis;            /* B: ld x rank */
     float *next_basis;       /* the new basis is made here, then the two are exchanged */
@@ -45,22 +54,22 @@ struct bd_cpu_separator {
     float *tiles;    /* threads x 2 x bd_sep_chunk */
     int64_t *counts; /* of the items of a loop that counts */
 
-    uint8_t *difference;  /* |f - l|, maximum over channels: pixels */
-    float *noise;         /* mean difference of the pixel while background, grey levels */
-    float *known_noise;   /* the same before the frame that was learned last: of the next limits */
-    float *age;           /* seconds for which the pixel has been foreground */
-    uint8_t *raw;         /* 0 or 1, before and during the clean-up */
-    uint8_t *shadow;      /* 0 or 1: foreground before the clean-up, but shadow */
-    uint8_t *lasting;     /* frames for which the pixel's component has lasted (shared/mask.h) */
-    uint8_t *guard;       /* 0 or 1: must not be learned */
-    uint8_t *mask;        /* 0 or 255 */
-    uint8_t *shadow_mask; /* 0 or 255: shadows after the clean-up; NULL unless wanted */
+    float *noise;       /* mean difference of the pixel while background, grey levels */
+    float *known_noise; /* the same before the frame that was learned last: of the next limits */
+    float *age;         /* seconds for which the pixel has been foreground */
+    uint8_t *raw;       /* 0 or 1, before and during the clean-up */
+    uint8_t *shadow;    /* 0 or 1: foreground before the clean-up, but shadow */
+    uint8_t *lasting;   /* frames for which the pixel's component has lasted (shared/mask.h) */
+    uint8_t *guard;     /* 0 or 1: must not be learned */
     int64_t foreground;
     int64_t changed;             /* pixels over the threshold, before shadows were taken out */
     int64_t ghost_pixels;        /* pixels that became background since the results before */
     int64_t result_ghost_pixels; /* the same when the results were asked for */
     int result_rank;             /* of the basis when the results were asked for */
     double result_drift;         /* the same */
+    struct bd_sep_set sets[bd_sep_most_results]; /* shape.results; they take turns */
+    int turn;                                    /* of them: the set in hand */
+    bool finished; /* the set in hand has results: the next frame takes another one */
     struct bd_mask_work *mask_work;
     struct bd_recurrence *recurrence;
     struct bd_mirror_places places;
@@ -108,6 +117,9 @@ static inline int64_t bd_sep_run_and_count(struct bd_cpu_separator *state, bd_po
 /* rest := `all` without `less` (pictures of 0 and 1; rest is neither). separator.c */
 void bd_sep_leave_out(struct bd_cpu_separator *state, uint8_t *rest, const uint8_t *all,
                       const uint8_t *less);
+
+/* Before anything of another frame is written: keeps the results of the last one. separator.c */
+void bd_sep_take_set(struct bd_cpu_separator *state);
 
 /* The column of the window in `slot`, and its coefficients. */
 static inline uint8_t *bd_sep_column(const struct bd_cpu_separator *state, int slot)

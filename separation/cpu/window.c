@@ -28,7 +28,7 @@ static void insert_chunk(void *arg, int64_t chunk, int thread)
         return;
     for (int64_t p = from; p < from + count; p++)
         if (state->guard[p])
-            memcpy(insertion->column + p * channels, state->background + p * channels,
+            memcpy(insertion->column + p * channels, state->set.background + p * channels,
                    (size_t)channels);
 }
 
@@ -48,6 +48,7 @@ enum bd_status bd_cpu_sep_insert(void *arg, int slot, int guarded)
 enum bd_status bd_cpu_sep_recall(void *arg, int slot)
 {
     struct bd_cpu_separator *state = arg;
+    bd_sep_take_set(state);
     bd_recurrence_recall(state, slot);
     return BD_OK;
 }

@@ -171,7 +171,13 @@ BD_RULE bool bd_mirror_is_evidence(unsigned look)
     return look % bd_mirror_every == 0;
 }
 
-/* Whether images are cut in cell (x, y) of across x down. */
+/* Whether images are cut in a cell, by the evidence of the cells around it. */
+BD_RULE bool bd_mirror_suffices(uint32_t seen, uint32_t found)
+{
+    return 20 * found > seen + 10;
+}
+
+/* The same for cell (x, y) of across x down. */
 BD_RULE bool bd_mirror_is_place(const struct bd_mirror_counts *counts, int across, int down, int x,
                                 int y)
 {
@@ -183,7 +189,7 @@ BD_RULE bool bd_mirror_is_place(const struct bd_mirror_counts *counts, int acros
             seen += counts[row * across + column].seen;
             found += counts[row * across + column].found;
         }
-    return 20 * found > seen + 10;
+    return bd_mirror_suffices(seen, found);
 }
 
 /* Half of the evidence is forgotten. */

@@ -37,6 +37,7 @@ enum { bd_sep_gram_parts = 4, bd_sep_slide_frames = bd_sep_gram_parts + 2 };
 
 /* The first background, from the stable value of each pixel. */
 enum {
+    bd_sep_most_results = 4,  /* of struct bd_separation_shape */
     bd_max_stable = 100,      /* columns that are looked at */
     bd_sep_stable_reach = 20, /* grey levels within which two values are the same seen twice */
     /* A second value that one in so many of these columns has may be the background's: in
@@ -51,6 +52,7 @@ struct bd_separation_shape {
     int window;  /* columns n */
     int rank;    /* columns of B */
     int outputs; /* pictures that collect returns: a sum of enum bd_separator_output */
+    int results; /* what collect returns stays until so many further frames are loaded */
 };
 
 /* For detect: see separation/shared/mask.h. */
@@ -108,15 +110,15 @@ struct bd_separation_ops {
     void (*destroy)(void *state);
     /* Forgets everything but the shape. */
     enum bd_status (*reset)(void *state);
-    /* f := the picture, rows `stride` bytes apart. */
+    /* f := the picture, rows `stride` bytes apart, which must stay as it is until the next load or
+     * recall: it need not be copied. */
     enum bd_status (*load)(void *state, const uint8_t *picture, int64_t stride);
     /* May be NULL: load of several states of one backend, all different. loaded(arg, i, status) is
      * called once for each, by the calling thread, with the status of its load: it separates that
      * frame, while pictures of others are still copied. */
     void (*load_several)(const struct bd_separation_load *loads, int count,
                          void (*loaded)(void *arg, int i, enum bd_status status), void *arg);
-    /* l := a picture of m tight bytes found by another solver. This and load copy before they
-     * return. */
+    /* l := a picture of m tight bytes found by another solver, which is copied. */
     enum bd_status (*load_background)(void *state, const uint8_t *background);
     /* `rounds` rounds of w := B^T (l + clip(f - l, +-lambda)), l := B w, from the w of the frame
      * before; w is rounded after each (rounding.h). If there are rounds, and more than
@@ -214,8 +216,8 @@ struct bd_separation_ops {
      * mask and those that have changed, and the rank, as they are now. Does not wait. */
     enum bd_status (*finish)(void *state);
     /* Waits for the results of the oldest frame that was finished and not collected (there is one);
-     * host pointers, NULL for pictures that are not in shape.outputs, valid until the next
-     * load. */
+     * host pointers, NULL for pictures that are not in shape.outputs, valid as shape.results says.
+     */
     enum bd_status (*collect)(void *state, struct bd_separation *results);
 };
 

@@ -224,6 +224,31 @@ static void the_start_can_be_seen_ahead(void **state)
     }
 }
 
+/* Frames of 9216 bytes whose pictures take 784: so many wait at the start as the memory holds, and
+ * never fewer than later. */
+static void memory_bounds_the_start(void **state)
+{
+    static const int wanted[] = { 15, 6 };
+    (void)state;
+    for (int s = 0; s < 2; s++) {
+        struct fixture f;
+        const struct bd_frame *frame, *picture;
+        open_queue_with(&f, (struct bd_queue_options){ .capacity = 6,
+                                                       .start = 36,
+                                                       .start_bytes = s ? 20000 : 159999,
+                                                       .picture_bytes = 784,
+                                                       .threads = 2 });
+        assert_int_equal(bd_queue_peek(f.queue, wanted[s] - 1, &frame, &picture), BD_OK);
+        assert_int_equal(bd_frame_bytes(frame), 9216);
+        assert_int_equal(bd_queue_peek(f.queue, wanted[s], &frame, &picture), BD_ERROR_MEMORY);
+        for (int64_t i = 0; i < frames; i++) {
+            expect(&f, i);
+            bd_queue_release(f.queue);
+        }
+        close_queue(&f);
+    }
+}
+
 /* A frame without a picture ends what can be seen ahead, and is told in its place. */
 static void a_failure_is_not_seen_ahead(void **state)
 {
@@ -298,6 +323,7 @@ int main(void)
         cmocka_unit_test(a_slow_consumer_loses_the_oldest),
         cmocka_unit_test(the_start_can_be_seen_ahead),
         cmocka_unit_test(a_failure_is_not_seen_ahead),
+        cmocka_unit_test(memory_bounds_the_start),
         cmocka_unit_test(few_large_frames_wait),
         cmocka_unit_test(bad_options_are_refused),
     };

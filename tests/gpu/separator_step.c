@@ -245,8 +245,9 @@ static void test_same(void **state)
 {
     (void)state;
     static const struct bd_separation_shape shapes[] = {
-        { 320, 240, 1, window, 1, 7 }, { 161, 119, 3, window, 1, 15 }, { 97, 61, 1, window, 3, 9 },
-        { 131, 67, 3, window, 2, 5 },  { 640, 360, 1, window, 1, 1 },  { 96, 64, 3, window, 1, 15 },
+        { 320, 240, 1, window, 1, 7, 1 }, { 161, 119, 3, window, 1, 15, 3 },
+        { 97, 61, 1, window, 3, 9, 1 },   { 131, 67, 3, window, 2, 5, 4 },
+        { 640, 360, 1, window, 1, 1, 1 }, { 96, 64, 3, window, 1, 15, 1 },
     };
     struct bd_backend *backend = open_gpu();
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
@@ -255,7 +256,7 @@ static void test_same(void **state)
     bd_backend_close(&backend);
 }
 
-static const struct bd_separation_shape small = { 96, 64, 3, window, 1, 15 };
+static const struct bd_separation_shape small = { 96, 64, 3, window, 1, 15, 1 };
 
 /* Frames [first, last) of `small`, each collected at once. */
 static enum bd_status run(struct bd_backend *backend, void *separator, uint8_t *picture, int first,

@@ -25,7 +25,9 @@ static void test_far_basis(void **state)
     static const struct bd_detect_params detect = {
         .threshold = 20, .most = 60, .plain = -1, .median = 1
     };
-    const struct bd_separation_shape shape = { side, side, 1, columns, 1, BD_SEPARATOR_BACKGROUND };
+    const struct bd_separation_shape shape = {
+        side, side, 1, columns, 1, BD_SEPARATOR_BACKGROUND, 1
+    };
     uint8_t pictures[2][pixels];
     for (int i = 0; i < pixels; i++) {
         pictures[0][i] = i % side < side / 2 ? 200 : 0;
@@ -95,8 +97,9 @@ static void background_after(const char *name, enum ahead ahead, uint8_t *backgr
         .threshold = 20, .most = 60, .plain = -1, .median = 1
     };
     static uint8_t frame[part_pixels];
-    const struct bd_separation_shape shape = { part_side,    part_side, 1,
-                                               part_columns, 2,         BD_SEPARATOR_BACKGROUND };
+    const struct bd_separation_shape shape = {
+        part_side, part_side, 1, part_columns, 2, BD_SEPARATOR_BACKGROUND, 1
+    };
     const double tau = 2 * part_side;
     struct bd_backend *backend;
     struct bd_matrix r;
@@ -184,7 +187,7 @@ static void test_gram(void **state)
     FOR_EACH_BACKEND(name)
     for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
         const int count = counts[k];
-        const struct bd_separation_shape shape = { side, side, 1, most, 1, BD_SEPARATOR_MASK };
+        const struct bd_separation_shape shape = { side, side, 1, most, 1, BD_SEPARATOR_MASK, 1 };
         struct bd_backend *backend;
         void *separation, *products;
         assert_int_equal(bd_backend_open(&backend, name, 0), BD_OK);
@@ -225,9 +228,8 @@ static void test_compare(void **state)
     static uint8_t frames[2][3 * pixels];
     FOR_EACH_BACKEND(name)
     for (int channels = 1; channels <= 3; channels += 2) {
-        const struct bd_separation_shape shape = {
-            width, height, channels, 4, 1, BD_SEPARATOR_MASK
-        };
+        const struct bd_separation_shape shape = { width, height, channels, 4, 1, BD_SEPARATOR_MASK,
+                                                   1 };
         struct bd_backend *backend;
         void *separation;
         int64_t expected = 0, count = -1;

@@ -27,7 +27,7 @@ struct pair {
 /* False where there is no such backend here. */
 static bool open_pair(struct pair *p, const char *name, int width, int height, int channels)
 {
-    *p = (struct pair){ .shape = { width, height, channels, 2, 1, 15 } };
+    *p = (struct pair){ .shape = { width, height, channels, 2, 1, 15, 1 } };
     p->stride = (int64_t)width * channels;
     p->pixels = (int64_t)width * height;
     p->m = p->pixels * channels;

@@ -258,7 +258,9 @@ static void test_known_start(void **state)
         const struct bd_separator_options options = defaults(3);
         struct scene scene;
         open_scene(&scene, name, 0, &options);
-        for (int known = 2; known <= 8; known += 6) {
+        static const int seconds[] = { 2, 6, 8 };
+        for (int k = 0; k < 3; k++) {
+            const int known = seconds[k];
             assert_int_equal(bd_separator_initialise_start(scene.separator, known),
                              BD_ERROR_ARGUMENT);
             for (int i = 0; i < 30; i++) {
@@ -660,20 +662,65 @@ static void keep(struct kept *kept, const struct scene *scene)
     kept->learned = out->learned;
 }
 
+enum { lap_frames = 400 };
+
+/* What was received of the newest `count` frames. */
+static void check_newest(struct scene *scene, const struct bd_separation *outs, int results,
+                         int count, int received, const struct kept *pushed)
+{
+    struct kept *now = test_malloc(sizeof *now);
+    for (int k = 1; k <= count && k <= received; k++) {
+        scene->out = outs[(received - k) % results];
+        keep(now, scene);
+        assert_memory_equal(now, &pushed[received - k], sizeof *now);
+    }
+    test_free(now);
+}
+
+/* Submits as many frames of the laps as may be in flight: what is received is what was pushed, and
+ * stays so until `results` more are submitted. */
+static void check_flight(const char *name, int channels, int results, const struct kept *pushed)
+{
+    struct bd_separator_options options = defaults(channels);
+    struct scene scene;
+    struct bd_separation outs[4];
+    int received = 0;
+    options.results = results;
+    open_scene(&scene, name, 0, &options);
+    const int depth = bd_separator_depth(scene.separator);
+    assert_in_range(depth, 1, 3);
+    for (int i = 0; i < lap_frames + depth; i++) {
+        if (i >= depth) {
+            assert_int_equal(bd_separator_receive(scene.separator, &scene.out), BD_OK);
+            outs[received++ % results] = scene.out;
+            check_newest(&scene, outs, results, results, received, pushed);
+        }
+        if (i >= lap_frames)
+            continue;
+        draw_lap(&scene, i);
+        assert_int_equal(bd_separator_submit(scene.separator, scene.picture,
+                                             (int64_t)width * channels, i / 25.0),
+                         BD_OK);
+        memset(scene.picture, 0, sizeof scene.picture); /* it has been copied */
+        check_newest(&scene, outs, results, results - 1, received, pushed);
+    }
+    assert_int_equal(bd_separator_in_flight(scene.separator), 0);
+    close_scene(&scene);
+}
+
 /* Submitting as many frames as may be in flight gives what pushing them gives, bit for bit, over
  * the start, slides, and a change of light that makes learning start again. */
 static void test_pipelined(void **state)
 {
     (void)state;
-    enum { frames = 400 };
-    struct kept *pushed = test_malloc(frames * sizeof *pushed), *now = test_malloc(sizeof *now);
+    struct kept *pushed = test_malloc(lap_frames * sizeof *pushed);
     FOR_EACH_BACKEND(name)
     for (int channels = 1; channels <= 3; channels += 2) {
         struct bd_separator_options options = defaults(channels);
         struct scene scene;
-        int restarts = 0, received = 0;
+        int restarts = 0;
         open_scene(&scene, name, 0, &options);
-        for (int i = 0; i < frames; i++) {
+        for (int i = 0; i < lap_frames; i++) {
             draw_lap(&scene, i);
             assert_int_equal(bd_separator_push(scene.separator, scene.picture,
                                                (int64_t)width * channels, i / 25.0, &scene.out),
@@ -682,28 +729,11 @@ static void test_pipelined(void **state)
             restarts += i && pushed[i].columns < pushed[i - 1].columns;
         }
         assert_int_equal(restarts, 1);
-        assert_int_equal(bd_separator_reset(scene.separator), BD_OK);
-        int depth = bd_separator_depth(scene.separator);
-        assert_in_range(depth, 1, 3);
-        for (int i = 0; i < frames + depth; i++) {
-            if (i >= depth) {
-                assert_int_equal(bd_separator_receive(scene.separator, &scene.out), BD_OK);
-                keep(now, &scene);
-                assert_memory_equal(now, &pushed[received++], sizeof *now);
-            }
-            if (i >= frames)
-                continue;
-            draw_lap(&scene, i);
-            assert_int_equal(bd_separator_submit(scene.separator, scene.picture,
-                                                 (int64_t)width * channels, i / 25.0),
-                             BD_OK);
-            memset(scene.picture, 0, sizeof scene.picture); /* it has been copied */
-        }
-        assert_int_equal(bd_separator_in_flight(scene.separator), 0);
         close_scene(&scene);
+        for (int results = 1; results <= 4; results++)
+            check_flight(name, channels, results, pushed);
     }
     test_free(pushed);
-    test_free(now);
 }
 
 /* More frames than may be in flight, none to receive, and calls that must not overtake frames. */

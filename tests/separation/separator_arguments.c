@@ -51,6 +51,8 @@ static void test_bad_options(void **state)
     BAD(frame_rate, (double)INFINITY);
     BAD(noise_gain, (double)NAN);
     BAD(outputs, 16);
+    BAD(results, -1);
+    BAD(results, 5);
     BAD(noise_gain, -2);
     BAD(lambda, -1);
     BAD(threshold, -1);
