@@ -39,7 +39,8 @@ struct range {
 };
 
 struct bd_pool {
-    int threads; /* workers + the caller */
+    int threads; /* workers + the caller; fixed before the first worker starts */
+    int started; /* workers */
     struct worker *workers;
     /* Workers join and leave by one change of the state: where sixteen waited for a lock, a frame
      * of 640x480 took longer than with eight. The caller does not wait for a worker that wakes up
@@ -206,8 +207,7 @@ enum bd_status bd_pool_create(struct bd_pool **out, int threads)
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->wake, NULL);
     pthread_cond_init(&pool->done, NULL);
-    pool->threads = 1;
-    int wanted = threads ? threads : bd_pool_cores();
+    const int wanted = pool->threads = threads ? threads : bd_pool_cores();
     pool->workers = calloc((size_t)wanted, sizeof *pool->workers);
     pool->ranges = aligned_alloc(alignof(struct range), (size_t)wanted * sizeof *pool->ranges);
     if (!pool->workers || !pool->ranges) {
@@ -221,7 +221,7 @@ enum bd_status bd_pool_create(struct bd_pool **out, int threads)
             bd_pool_destroy(&pool);
             return bd_fail(BD_ERROR_MEMORY, "cannot start thread %d of %d", i + 1, wanted);
         }
-        pool->threads++;
+        pool->started++;
     }
     *out = pool;
     return BD_OK;
@@ -236,7 +236,7 @@ void bd_pool_destroy(struct bd_pool **inout)
     atomic_store(&pool->quit, 1);
     pthread_cond_broadcast(&pool->wake);
     pthread_mutex_unlock(&pool->lock);
-    for (int i = 0; i < pool->threads - 1; i++)
+    for (int i = 0; i < pool->started; i++)
         pthread_join(pool->workers[i].thread, NULL);
     pthread_cond_destroy(&pool->done);
     pthread_cond_destroy(&pool->wake);

@@ -28,12 +28,12 @@ struct bd_yuv {
     void (*release)(struct bd_yuv *yuv); /* called when the last reference goes */
 };
 
-/* Bytes of the samples. */
+/* Bytes of the samples, fetched or not. */
 static inline int64_t bd_yuv_bytes(const struct bd_yuv *yuv)
 {
     const int64_t across = (yuv->width + (1 << yuv->shift_x) - 1) >> yuv->shift_x;
     const int64_t down = (yuv->height + (1 << yuv->shift_y) - 1) >> yuv->shift_y;
-    return (int64_t)yuv->width * yuv->height + (yuv->data[1] ? 2 * across * down : 0);
+    return (int64_t)yuv->width * yuv->height + 2 * across * down;
 }
 
 static inline struct bd_yuv *bd_yuv_reference(struct bd_yuv *yuv)

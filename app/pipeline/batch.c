@@ -39,6 +39,7 @@ static enum bd_status open_masker(struct bd_batch *batch)
     settings.window = 2;
     settings.rank = 1;
     settings.memory = 1e9;
+    settings.results = 1;
     return bd_separator_create(&batch->masker, batch->backend, &settings);
 }
 

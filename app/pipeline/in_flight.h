@@ -31,9 +31,10 @@ struct bd_in_flight {
     double seconds; /* spent on submitting frames in the last call, without waiting for the queue */
 };
 
-/* The next frame, which stays until it is released, and its separation, valid until the next call,
- * which bd_stabiliser_restore has to move back by *motion. The end of the stream (BD_END, or a
- * failure of the queue or the separator) is returned after all frames before it. */
+/* The next frame, which stays until it is released, and its separation, valid as long as the
+ * separator's option `results` says, which bd_stabiliser_restore has to move back by *motion. The
+ * end of the stream (BD_END, or a failure of the queue or the separator) is returned after all
+ * frames before it. */
 enum bd_status bd_in_flight_next(struct bd_in_flight *flight, const struct bd_frame **frame,
                                  struct bd_separation *separation, struct bd_similarity *motion);
 

@@ -51,12 +51,12 @@ struct bd_queue {
     int *free, free_count;                    /* slot_count; the last is used first */
     int *waiting, waiting_count;              /* slot_count, oldest first */
     int capacity;                             /* frames of this size that may wait */
-    int room_for;                             /* frames that may wait now: `start` or `capacity` */
+    int room_for;                             /* frames that may wait now: more, if `starting` */
     int in_work;                              /* of those that wait */
     int unprepared;                           /* of those that wait: not READY */
     int held[bd_queue_most_held], held_count; /* by the consumer, oldest first */
 
-    bool stop, seek_wanted, seek_done;
+    bool stop, seek_wanted, seek_done, starting;
     bool pause; /* workers start no further frame */
     double seek_to;
     enum bd_status ended; /* BD_OK while frames come */
@@ -116,14 +116,12 @@ static void fit_room(struct bd_queue *queue, const struct bd_frame *frame)
     const struct bd_queue_options *options = &queue->options;
     const int64_t pixels = frame->data ? frame->stride * frame->height : 0;
     const int64_t all = bd_frame_bytes(frame) + options->picture_bytes;
-    const bool starting = queue->room_for > queue->capacity;
     const int64_t most = pixels ? most_bytes / pixels : options->capacity;
-    int64_t room = queue->room_for;
+    const int64_t held = options->start_bytes ? options->start_bytes / all : queue->room_for;
     if (most < queue->capacity && !options->drop)
         queue->capacity = most > least_frames ? (int)most : least_frames;
-    if (options->start_bytes && room * all > options->start_bytes)
-        room = options->start_bytes / all;
-    queue->room_for = starting && room > queue->capacity ? (int)room : queue->capacity;
+    if (!queue->starting || held < queue->room_for)
+        queue->room_for = queue->starting && held > queue->capacity ? (int)held : queue->capacity;
 }
 
 /* Appends a decoded frame to the waiting ones. */
@@ -248,6 +246,7 @@ static enum bd_status check(const struct bd_queue_options *options)
 static enum bd_status make_slots(struct bd_queue *queue)
 {
     const struct bd_queue_options *options = &queue->options;
+    queue->starting = options->start > 0;
     queue->room_for = options->start > options->capacity ? options->start : options->capacity;
     size_t count = (size_t)queue->room_for + others;
     queue->slots = calloc(count, sizeof *queue->slots);
@@ -310,8 +309,10 @@ static enum bd_status hand_over(struct bd_queue *queue, const struct bd_frame **
 {
     int index = take(queue, 0);
     struct slot *slot = &queue->slots[index];
-    if (queue->waiting_count < queue->capacity)
-        queue->room_for = queue->capacity; /* the consumer has caught up */
+    queue->starting &=
+        queue->waiting_count >= queue->capacity; /* else the consumer has caught up */
+    if (!queue->starting)
+        queue->room_for = queue->capacity;
     pthread_cond_signal(&queue->room);
     if (slot->status) {
         queue->free[queue->free_count++] = index;

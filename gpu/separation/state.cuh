@@ -17,8 +17,8 @@
 enum {
     bd_sep_depth = 3, /* frames in flight; as many sets of results, where one is in use at a time */
     bd_sep_most_sets = bd_sep_depth + bd_sep_most_results - 1,
-    /* Of the frame in hand: later ones are uploaded meanwhile. As many as sets, or half as many:
-     * they then keep in step, and no more graphs are captured than there are sets and turns. */
+    /* Of the frame in hand: later ones are uploaded meanwhile. Buffer, set and turn come
+     * together again after six frames, with three sets as with six: so many graphs are captured. */
     bd_sep_buffers = bd_sep_depth,
     bd_sep_turns = bd_cuda_mask_turns, /* struct bd_sep_turn; the clean-up takes the same ones */
     bd_sep_threads = 256,

@@ -163,8 +163,8 @@ BD_API enum bd_status bd_separator_submit_all(struct bd_separator *const *separa
                                               const int64_t *strides, const double *times);
 
 /* The results of the oldest frame in flight, which it waits for. The pointers in `out` are valid
- * until options.results more frames have begun to be submitted or pushed, by default the next one.
- * BD_ERROR_ARGUMENT if no frame is in flight. */
+ * until options.results more frames have begun to be submitted or pushed, by default the next one;
+ * frames that are shown count as one. BD_ERROR_ARGUMENT if no frame is in flight. */
 BD_API enum bd_status bd_separator_receive(struct bd_separator *separator,
                                            struct bd_separation *out);
 

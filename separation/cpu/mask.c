@@ -11,7 +11,8 @@ enum {
     columns = 64    /* of an item of those along columns */
 };
 
-/* Rows of an item: so few that each thread has four items, since some take longer than others. */
+/* Rows of an item: so few that each thread has four items, or those of a cell: some take longer
+ * than others. */
 static int choose_rows(int height, int threads)
 {
     const int cell = 1 << bd_recurrence_cell_power(height);

@@ -37,7 +37,6 @@ enum { bd_sep_gram_parts = 4, bd_sep_slide_frames = bd_sep_gram_parts + 2 };
 
 /* The first background, from the stable value of each pixel. */
 enum {
-    bd_sep_most_results = 4,  /* of struct bd_separation_shape */
     bd_max_stable = 100,      /* columns that are looked at */
     bd_sep_stable_reach = 20, /* grey levels within which two values are the same seen twice */
     /* A second value that one in so many of these columns has may be the background's: in
@@ -47,12 +46,14 @@ enum {
     bd_sep_second_times = 2
 };
 
+enum { bd_sep_most_results = 4 };
+
 struct bd_separation_shape {
     int width, height, channels;
     int window;  /* columns n */
     int rank;    /* columns of B */
     int outputs; /* pictures that collect returns: a sum of enum bd_separator_output */
-    int results; /* what collect returns stays until so many further frames are loaded */
+    int results; /* what collect returns stays until so many further frames are in hand */
 };
 
 /* For detect: see separation/shared/mask.h. */

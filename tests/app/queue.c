@@ -291,6 +291,23 @@ static void few_large_frames_wait(void **state)
     }
 }
 
+/* Nor do large frames shorten a start that is no longer than what usually waits. */
+static void a_short_start_of_large_frames(void **state)
+{
+    (void)state;
+    struct fixture f;
+    const struct bd_frame *frame, *picture;
+    open_queue_of(&f, "synth:easy?size=2400x1600&frames=7",
+                  (struct bd_queue_options){ .capacity = 5, .start = 4, .threads = 2 });
+    assert_int_equal(bd_queue_peek(f.queue, 4, &frame, &picture), BD_OK);
+    assert_int_equal(bd_queue_peek(f.queue, 5, &frame, &picture), BD_ERROR_MEMORY);
+    for (int i = 0; i < 7; i++) {
+        expect(&f, i);
+        bd_queue_release(f.queue);
+    }
+    close_queue(&f);
+}
+
 static void bad_options_are_refused(void **state)
 {
     static const struct bd_queue_options bad[] = {
@@ -325,6 +342,7 @@ int main(void)
         cmocka_unit_test(a_failure_is_not_seen_ahead),
         cmocka_unit_test(memory_bounds_the_start),
         cmocka_unit_test(few_large_frames_wait),
+        cmocka_unit_test(a_short_start_of_large_frames),
         cmocka_unit_test(bad_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
