@@ -19,7 +19,7 @@ enum { many_threads = 8 };
 
 /* Of many workers, the last one that is awake polls for so long: it wakes the others when the next
  * loop begins, which may take the caller longer than the loop. */
-static const double watching_seconds = 2e-3;
+static const double watching_seconds = 300e-6;
 
 struct worker {
     struct bd_pool *pool;
