@@ -273,8 +273,13 @@ static void test_random_pictures_follow_the_definition(void **state)
             with++;
         else
             without++;
-        if (trial % 20 == 5)
+        if (trial % 20 == 5) {
             bd_mirror_make_map(&places);
+            for (int i = 0; i < cells; i++)
+                assert_int_equal(places.map[i],
+                                 bd_mirror_is_place(places.counts, places.across, places.down,
+                                                    i % places.across, i / places.across));
+        }
         if (trial % 70 == 50)
             bd_mirror_forget(&places);
     }
