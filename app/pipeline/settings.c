@@ -82,8 +82,8 @@ int bd_separating_threads(const struct bd_options *options)
     /* Of 16 cores, 10 separate vtest.avi in 1.5 ms a frame, 8 in 1.55, 12 in 1.8, 16 in 1.85. */
     enum { many = 12 };
     const int cores = bd_cores_of(options);
-    const bool alone = cores < many || options->solver == BD_SOLVER_BATCH;
-    return alone ? options->threads : 5 * cores / 8;
+    const bool all = cores < many || options->solver == BD_SOLVER_BATCH;
+    return all ? options->threads : 5 * cores / 8;
 }
 
 static int between(int least, int value, int most)

@@ -394,33 +394,22 @@ void bd_recurrence_recall(struct bd_cpu_separator *state, int slot)
         state->frame = own->samples + slot * state->ld;
 }
 
-/* What enters with a frame. */
-struct entering {
-    struct bd_cpu_separator *state;
-    uint8_t *sample, *visits;
-};
-
-static void enter_chunk(void *arg, int64_t chunk, int thread)
+void bd_recurrence_enter_pixels(struct bd_cpu_separator *state, int slot, int64_t from,
+                                int64_t count)
 {
-    (void)thread;
-    const struct entering *entering = arg;
-    const struct bd_cpu_separator *state = entering->state;
+    const struct bd_recurrence *own = state->recurrence;
     const int channels = state->shape.channels;
-    int64_t from, count = bd_sep_pixel_range(state, chunk, &from);
-    if (state->frame != entering->sample) /* a recalled frame is there */
-        memcpy(entering->sample + from * channels, state->frame + from * channels,
+    uint8_t *sample = own->samples + slot * state->ld;
+    if (state->frame != sample) /* a recalled frame is there */
+        memcpy(sample + from * channels, state->frame + from * channels,
                (size_t)(count * channels));
-    memcpy(entering->visits + from, state->recurrence->visit + from, (size_t)count);
+    memcpy(own->visits + slot * state->pixels + from, own->visit + from, (size_t)count);
 }
 
 void bd_recurrence_enter(struct bd_cpu_separator *state, int slot)
 {
     struct bd_recurrence *own = state->recurrence;
     const int half = (state->shape.window + 1) / 2;
-    struct entering entering = { .state = state,
-                                 .sample = own->samples + slot * state->ld,
-                                 .visits = own->visits + slot * state->pixels };
-    bd_pool_run(state->pool, enter_chunk, &entering, bd_sep_pixel_chunks(state));
     own->stale = true;
     if (slot % half == 0) {
         own->looks /= 2;

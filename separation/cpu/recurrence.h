@@ -23,7 +23,12 @@ bool bd_recurrence_recurs_near(const struct bd_recurrence_window *window, const 
 /* The frame in hand is the one that entered at the slot, as it came; slot < 0: a new one. */
 void bd_recurrence_recall(struct bd_cpu_separator *state, int slot);
 
-/* The frame in hand enters the window. */
+/* `count` pixels of the frame in hand, from `from` on, enter the window, with their visits. Several
+ * threads may call it at the same time, for different pixels. */
+void bd_recurrence_enter_pixels(struct bd_cpu_separator *state, int slot, int64_t from,
+                                int64_t count);
+
+/* All of them have entered. */
 void bd_recurrence_enter(struct bd_cpu_separator *state, int slot);
 
 #endif

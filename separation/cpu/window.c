@@ -11,7 +11,7 @@
 struct insertion {
     struct bd_cpu_separator *state;
     uint8_t *column;
-    int guarded;
+    int slot, guarded;
 };
 
 /* A chunk of pixels (not elements) enters the window. */
@@ -24,6 +24,7 @@ static void insert_chunk(void *arg, int64_t chunk, int thread)
     int64_t from, count = bd_sep_pixel_range(state, chunk, &from);
     memcpy(insertion->column + from * channels, state->frame + from * channels,
            (size_t)(count * channels));
+    bd_recurrence_enter_pixels(insertion->state, insertion->slot, from, count);
     if (!insertion->guarded)
         return;
     for (int64_t p = from; p < from + count; p++)
@@ -35,9 +36,9 @@ static void insert_chunk(void *arg, int64_t chunk, int thread)
 enum bd_status bd_cpu_sep_insert(void *arg, int slot, int guarded)
 {
     struct bd_cpu_separator *state = arg;
-    struct insertion insertion = { .state = state,
-                                   .column = bd_sep_column(state, slot),
-                                   .guarded = guarded };
+    struct insertion insertion = {
+        .state = state, .column = bd_sep_column(state, slot), .slot = slot, .guarded = guarded
+    };
     bd_pool_run(state->pool, insert_chunk, &insertion, bd_sep_pixel_chunks(state));
     memcpy(bd_sep_coefficients(state, slot), state->w, sizeof state->w);
     bd_sep_forget_products(state);
