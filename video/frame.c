@@ -3,7 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "video/frame_pool.h"
 #include "video/yuv.h"
+
+int64_t bd_frame_stride(int width, enum bd_pixel_format format)
+{
+    return ((int64_t)width * format + 63) / 64 * 64;
+}
 
 enum bd_status bd_frame_create(struct bd_frame *frame, int width, int height,
                                enum bd_pixel_format format)
@@ -12,9 +18,8 @@ enum bd_status bd_frame_create(struct bd_frame *frame, int width, int height,
     if (width < 1 || height < 1)
         return bd_fail(BD_ERROR_ARGUMENT, "frame size %d x %d: both sides must be at least 1",
                        width, height);
-    int64_t stride = ((int64_t)width * format + 63) / 64 * 64;
-    /* 64 bytes more: libswscale reads beyond the last row. */
-    uint8_t *data = aligned_alloc(64, (size_t)(stride * height + 64));
+    int64_t stride = bd_frame_stride(width, format);
+    uint8_t *data = aligned_alloc(64, (size_t)(stride * height + bd_frame_padding));
     if (!data)
         return bd_fail(BD_ERROR_MEMORY, "no memory for a frame of %d x %d", width, height);
     *frame = (struct bd_frame){
@@ -25,7 +30,10 @@ enum bd_status bd_frame_create(struct bd_frame *frame, int width, int height,
 
 void bd_frame_destroy(struct bd_frame *frame)
 {
-    free(frame->data);
+    if (frame->shared)
+        bd_pixels_release(frame->shared);
+    else
+        free(frame->data);
     bd_yuv_release(frame->yuv);
     memset(frame, 0, sizeof *frame);
 }
@@ -34,7 +42,8 @@ enum bd_status bd_frame_ensure(struct bd_frame *frame, int width, int height,
                                enum bd_pixel_format format)
 {
     bd_frame_set_yuv(frame, NULL);
-    if (frame->data && frame->width == width && frame->height == height && frame->format == format)
+    if (frame->data && !frame->shared && frame->width == width && frame->height == height &&
+        frame->format == format)
         return BD_OK;
     bd_frame_destroy(frame);
     return bd_frame_create(frame, width, height, format);
@@ -70,6 +79,17 @@ enum bd_status bd_frame_copy(struct bd_frame *dst, const struct bd_frame *src)
     dst->format = src->format;
     bd_frame_set_yuv(dst, bd_yuv_reference(src->yuv));
     bd_frame_copy_times(dst, src);
+    return BD_OK;
+}
+
+enum bd_status bd_frame_share(struct bd_frame *dst, const struct bd_frame *src)
+{
+    if (!src->shared)
+        return bd_frame_copy(dst, src);
+    bd_frame_destroy(dst);
+    *dst = *src;
+    bd_pixels_reference(dst->shared);
+    bd_yuv_reference(dst->yuv);
     return BD_OK;
 }
 

@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "video/frame_pool.h"
 #include "video/libav.h"
 
 struct bd_encoder {
     const char *path;
     AVCodecContext *context;
-    struct SwsContext *sws;   /* NULL: rows are copied */
+    struct SwsContext *sws;   /* NULL: pixels are shared, or rows are copied */
     AVBufferPool *pool;       /* of converted pictures: encoders keep some for a while */
     AVFrame *picture;         /* what is sent */
     struct bd_frame on_black; /* for alpha that the codec does not hold */
@@ -194,12 +195,31 @@ static void put_on_black(struct bd_frame *dst, const struct bd_frame *src)
     }
 }
 
-/* A picture from the pool; it returns there when the encoder releases it. */
-static enum bd_status take_picture(struct bd_encoder *e)
+static void release_pixels(void *pixels, uint8_t *data)
+{
+    (void)data;
+    bd_pixels_release(pixels);
+}
+
+/* A reference to the pixels of `frame`, which the encoder gives back with the picture. */
+static AVBufferRef *refer_to(const struct bd_frame *frame)
+{
+    const size_t size = (size_t)(frame->stride * frame->height + bd_frame_padding);
+    struct bd_pixels *pixels = bd_pixels_reference(frame->shared);
+    AVBufferRef *buffer =
+        av_buffer_create(frame->data, size, release_pixels, pixels, AV_BUFFER_FLAG_READONLY);
+    if (!buffer)
+        bd_pixels_release(pixels);
+    return buffer;
+}
+
+/* A picture with the pixels of `frame`, or (NULL) with memory of the pool, which returns there when
+ * the encoder has released the picture. */
+static enum bd_status take_picture(struct bd_encoder *e, const struct bd_frame *frame)
 {
     AVFrame *p = e->picture;
     av_frame_unref(p);
-    p->buf[0] = av_buffer_pool_get(e->pool);
+    p->buf[0] = frame ? refer_to(frame) : av_buffer_pool_get(e->pool);
     if (!p->buf[0])
         return bd_fail(BD_ERROR_MEMORY, "%s: no memory for a picture to encode", e->path);
     p->format = e->context->pix_fmt;
@@ -208,17 +228,23 @@ static enum bd_status take_picture(struct bd_encoder *e)
     p->color_range = e->context->color_range;
     p->colorspace = e->context->colorspace;
     p->sample_aspect_ratio = e->context->sample_aspect_ratio;
+    p->extended_data = p->data;
+    if (frame) {
+        p->data[0] = frame->data;
+        p->linesize[0] = (int)frame->stride;
+        return BD_OK;
+    }
     uint8_t *start = (uint8_t *)(((uintptr_t)p->buf[0]->data + ALIGN - 1) / ALIGN * ALIGN);
     av_image_fill_arrays(p->data, p->linesize, start, e->context->pix_fmt, p->width, p->height,
                          ALIGN);
-    p->extended_data = p->data;
     return BD_OK;
 }
 
 static enum bd_status convert(struct bd_encoder *e, const struct bd_frame *frame)
 {
-    enum bd_status status = take_picture(e);
-    if (status != BD_OK)
+    const bool shares = frame->shared && !e->sws && !e->flatten;
+    enum bd_status status = take_picture(e, shares ? frame : NULL);
+    if (status != BD_OK || shares)
         return status;
     if (e->flatten)
         put_on_black(&e->on_black, frame);
@@ -263,7 +289,9 @@ static enum bd_status send(struct bd_encoder *e, const AVFrame *picture)
 
 enum bd_status bd_encoder_send(struct bd_encoder *e)
 {
-    return send(e, e->picture);
+    enum bd_status status = send(e, e->picture);
+    av_frame_unref(e->picture); /* the encoder has its own reference */
+    return status;
 }
 
 enum bd_status bd_encoder_end(struct bd_encoder *e)

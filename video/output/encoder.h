@@ -18,8 +18,9 @@ enum bd_status bd_encoder_open(struct bd_encoder **encoder, const char *path,
 /* For the stream's codec parameters. */
 const AVCodecContext *bd_encoder_context(const struct bd_encoder *encoder);
 
-/* Converts a frame, which is not kept. Its packet will carry `number` as its pts: numbers go up by
- * one. */
+/* Converts a frame, which is not kept. Where there is nothing to convert and its pixels are shared
+ * (video/frame_pool.h), the encoder keeps a reference to them instead. Its packet will carry
+ * `number` as its pts: numbers go up by one. */
 enum bd_status bd_encoder_take(struct bd_encoder *encoder, const struct bd_frame *frame,
                                int64_t number);
 

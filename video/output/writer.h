@@ -49,7 +49,7 @@ enum bd_status bd_writer_write(struct bd_writer *writer, const struct bd_frame *
 
 /* The two halves of bd_writer_write. The first one is done with the frame when it returns, so that
  * another can be put in its place during the second one, which must follow unless the first one
- * failed. Errors as above. */
+ * failed; but shared pixels are not to be written to (bd_frame_share). Errors as above. */
 enum bd_status bd_writer_take(struct bd_writer *writer, const struct bd_frame *frame);
 enum bd_status bd_writer_encode(struct bd_writer *writer);
 
