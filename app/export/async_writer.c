@@ -10,20 +10,14 @@
 
 #include "base/thread.h"
 
-/* Copies beside the picture that is encoded, which has been converted: one waits while the next
- * frame is separated. Four took 69 MB more for the four films of 1920x1080 and were no faster. */
+/* Pictures beside the one that is encoded, which has been converted: one waits while the next frame
+ * is separated. Four took 69 MB more for the four films of 1920x1080 and were no faster. */
 enum { capacity = 1 };
-_Static_assert(capacity == 1, "a lent picture has been read when the next one is in the queue");
-
-struct entry {
-    struct bd_frame picture; /* to be encoded; its pixels are those of `copy`, or the caller's */
-    struct bd_frame copy;
-};
 
 struct bd_async_writer {
     struct bd_writer *writer;
     pthread_t thread;
-    /* Of struct entry: pictures that wait to be encoded, and memory for further copies. */
+    /* Of struct bd_frame: pictures that wait to be encoded, and memory for further copies. */
     AVThreadMessageQueue *waiting, *spare;
     atomic_int failure; /* enum bd_status, stored after `detail` */
     char detail[bd_detail_size];
@@ -33,13 +27,15 @@ struct bd_async_writer {
 static void *encode(void *user)
 {
     struct bd_async_writer *self = user;
-    struct entry entry;
+    struct bd_frame picture;
     enum bd_status status = BD_OK;
-    while (av_thread_message_queue_recv(self->waiting, &entry, 0) >= 0) {
+    while (av_thread_message_queue_recv(self->waiting, &picture, 0) >= 0) {
         bool failed = status != BD_OK;
         if (!failed)
-            status = bd_writer_take(self->writer, &entry.picture);
-        av_thread_message_queue_send(self->spare, &entry, 0);
+            status = bd_writer_take(self->writer, &picture);
+        if (picture.shared) /* they are not memory for copies */
+            bd_frame_destroy(&picture);
+        av_thread_message_queue_send(self->spare, &picture, 0);
         if (!status)
             status = bd_writer_encode(self->writer);
         if (status && !failed) {
@@ -52,7 +48,7 @@ static void *encode(void *user)
 
 static bool start(struct bd_async_writer *self)
 {
-    struct entry empty = { 0 };
+    struct bd_frame empty = { 0 };
     if (av_thread_message_queue_alloc(&self->waiting, capacity, sizeof empty) < 0 ||
         av_thread_message_queue_alloc(&self->spare, capacity, sizeof empty) < 0)
         return false;
@@ -63,10 +59,10 @@ static bool start(struct bd_async_writer *self)
 
 static void destroy(struct bd_async_writer *self)
 {
-    struct entry entry;
+    struct bd_frame picture;
     while (self->spare &&
-           av_thread_message_queue_recv(self->spare, &entry, AV_THREAD_MESSAGE_NONBLOCK) >= 0)
-        bd_frame_destroy(&entry.copy);
+           av_thread_message_queue_recv(self->spare, &picture, AV_THREAD_MESSAGE_NONBLOCK) >= 0)
+        bd_frame_destroy(&picture);
     av_thread_message_queue_free(&self->waiting);
     av_thread_message_queue_free(&self->spare);
     free(self);
@@ -102,26 +98,15 @@ static enum bd_status report_failure(struct bd_async_writer *self)
     return bd_fail(failure, "%s", self->detail);
 }
 
-static enum bd_status give(struct bd_async_writer *writer, const struct bd_frame *frame, bool lent)
-{
-    struct entry entry;
-    av_thread_message_queue_recv(writer->spare, &entry, 0);
-    enum bd_status status = report_failure(writer);
-    if (!status && !lent)
-        status = bd_frame_copy(&entry.copy, frame);
-    entry.picture = lent ? *frame : entry.copy;
-    av_thread_message_queue_send(status ? writer->spare : writer->waiting, &entry, 0);
-    return status;
-}
-
 enum bd_status bd_async_writer_write(struct bd_async_writer *writer, const struct bd_frame *frame)
 {
-    return give(writer, frame, false);
-}
-
-enum bd_status bd_async_writer_lend(struct bd_async_writer *writer, const struct bd_frame *frame)
-{
-    return give(writer, frame, true);
+    struct bd_frame picture;
+    av_thread_message_queue_recv(writer->spare, &picture, 0);
+    enum bd_status status = report_failure(writer);
+    if (!status)
+        status = bd_frame_share(&picture, frame);
+    av_thread_message_queue_send(status ? writer->spare : writer->waiting, &picture, 0);
+    return status;
 }
 
 void bd_async_writer_keep_old(struct bd_async_writer *writer)

@@ -1,7 +1,7 @@
 /* A writer of films or pictures (video/output/writer.h) with a thread of its own, so that encoding
  * overlaps with the separation of the next frames.
  *
- *   bd_async_writer_write -> bounded queue of copies (FFmpeg's) -> thread -> bd_writer_write
+ *   bd_async_writer_write -> bounded queue (FFmpeg's) -> thread -> bd_writer_write
  *
  * One thread writes and closes; the encoding thread alone touches the bd_writer in between. */
 #ifndef BD_APP_EXPORT_ASYNC_WRITER_H
@@ -15,13 +15,10 @@ struct bd_async_writer;
 enum bd_status bd_async_writer_open(struct bd_async_writer **writer, const char *path,
                                     const struct bd_writer_options *options);
 
-/* Copies the frame to the queue; waits while the queue is full. An error of an earlier frame is
- * returned here once; nothing is written after it. */
+/* Puts the frame into the queue, without a copy where its pixels are shared (bd_frame_share); waits
+ * while the queue is full. An error of an earlier frame is returned here once; nothing is written
+ * after it. */
 enum bd_status bd_async_writer_write(struct bd_async_writer *writer, const struct bd_frame *frame);
-
-/* The same without a copy: the frame's pixels must stay until the next call of one of both, or of
- * bd_async_writer_close, has returned. */
-enum bd_status bd_async_writer_lend(struct bd_async_writer *writer, const struct bd_frame *frame);
 
 /* As bd_writer_keep_old. */
 void bd_async_writer_keep_old(struct bd_async_writer *writer);

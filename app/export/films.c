@@ -72,9 +72,6 @@ static enum bd_status write_film(void *output, const struct bd_result *result,
     (void)activity;
     struct film *film = output;
     const char *pictures = (const char *)result;
-    /* A mask stays until the next call has returned (bd_result_sink). */
-    if (film->picture == offsetof(struct bd_result, mask))
-        return bd_async_writer_lend(film->writer, result->mask);
     return bd_async_writer_write(film->writer,
                                  *(const struct bd_frame *const *)(pictures + film->picture));
 }

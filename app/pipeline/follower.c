@@ -9,12 +9,20 @@
 
 #include "base/thread.h"
 
+/* Frames that wait, with their masks: finding the objects of one can take as long as ten others. */
+enum { least_waiting = 4, most_waiting = 62, most_waiting_bytes = 20 << 20 };
+
+struct entry {
+    struct bd_result result; /* with no pictures */
+    struct bd_frame mask;
+};
+
 struct bd_follower {
     struct bd_pictures *pictures;
     bd_result_sink *sink;
     void *user;
     pthread_t thread;
-    AVThreadMessageQueue *waiting; /* of struct bd_result */
+    AVThreadMessageQueue *waiting; /* of struct entry */
     atomic_int failure;            /* enum bd_status of the first, stored after `detail` */
     char detail[bd_detail_size];
 };
@@ -22,20 +30,30 @@ struct bd_follower {
 static void *follow(void *user)
 {
     struct bd_follower *self = user;
-    struct bd_result result;
+    struct entry entry;
     enum bd_status status = BD_OK;
-    while (av_thread_message_queue_recv(self->waiting, &result, 0) >= 0) {
-        if (status)
-            continue;
-        status = bd_pictures_follow(self->pictures, &result);
+    while (av_thread_message_queue_recv(self->waiting, &entry, 0) >= 0) {
+        bool failed = status != BD_OK;
+        entry.result.mask = &entry.mask;
+        if (!failed)
+            status = bd_pictures_follow(self->pictures, &entry.result);
         if (!status)
-            status = self->sink(self->user, &result);
-        if (status) {
+            status = self->sink(self->user, &entry.result);
+        bd_frame_destroy(&entry.mask);
+        if (status && !failed) {
             snprintf(self->detail, sizeof self->detail, "%s", bd_error_detail());
             atomic_store(&self->failure, status);
         }
     }
     return NULL;
+}
+
+static unsigned capacity_for(int64_t mask_bytes)
+{
+    const int64_t count = most_waiting_bytes / mask_bytes;
+    return (unsigned)(count < least_waiting  ? least_waiting
+                      : count > most_waiting ? most_waiting
+                                             : count);
 }
 
 enum bd_status bd_follower_open(struct bd_follower **follower, struct bd_pictures *pictures,
@@ -48,9 +66,8 @@ enum bd_status bd_follower_open(struct bd_follower **follower, struct bd_picture
     self->pictures = pictures;
     self->sink = sink;
     self->user = user;
-    /* Frames that wait, beside the one whose objects are found and the one whose mask is made. */
-    const unsigned capacity = (unsigned)bd_pictures_masks(pictures) - 2;
-    if (av_thread_message_queue_alloc(&self->waiting, capacity, sizeof(struct bd_result)) < 0 ||
+    const unsigned capacity = capacity_for(bd_pictures_mask_bytes(pictures));
+    if (av_thread_message_queue_alloc(&self->waiting, capacity, sizeof(struct entry)) < 0 ||
         !bd_thread_start(&self->thread, "follow", follow, self)) {
         av_thread_message_queue_free(&self->waiting);
         free(self);
@@ -69,9 +86,13 @@ static enum bd_status report(struct bd_follower *self)
 
 enum bd_status bd_follower_give(struct bd_follower *follower, const struct bd_result *result)
 {
-    struct bd_result own = *result;
-    own.input = own.labels = own.background = own.foreground = own.overlay = NULL;
-    av_thread_message_queue_send(follower->waiting, &own, 0);
+    struct entry entry = { .result = *result };
+    struct bd_result *own = &entry.result;
+    own->input = own->labels = own->background = own->foreground = own->overlay = NULL;
+    enum bd_status status = bd_frame_share(&entry.mask, result->mask);
+    if (status)
+        return status;
+    av_thread_message_queue_send(follower->waiting, &entry, 0);
     return report(follower);
 }
 

@@ -7,11 +7,10 @@
 #include "app/pipeline/overlay.h"
 #include "app/shapes.h"
 #include "base/pool.h"
+#include "video/frame_pool.h"
 #include "video/output/writer.h"
 #include "video/scale.h"
 #include "video/upscale.h"
-
-enum { two_masks = 2, least_masks = 6, most_masks = 64, most_mask_bytes = 24 << 20 };
 
 struct bd_pictures {
     unsigned wants;
@@ -19,10 +18,10 @@ struct bd_pictures {
     struct bd_upscaler *upscaler; /* NULL: processed at full size */
     struct bd_pool *pool;         /* the upscaler's */
     struct bd_frame small_background;
-    struct bd_device *device;          /* that has the memory of masks; NULL: they have their own */
-    struct bd_frame masks[most_masks]; /* of the last frames */
-    int mask_count, newest;            /* how many are in use; the last frame's */
-    struct bd_frame labels, background, foreground, overlay;
+    struct bd_frame_pool *masks; /* whose pictures are masks and labels */
+    int64_t mask_bytes;
+    struct bd_frame mask, labels; /* of the last frame */
+    struct bd_frame background, foreground, overlay;
     struct bd_tracker *tracker; /* of the objects of the masks; NULL: not wanted */
     struct bd_frame roi; /* full size, BD_GRAY8: where black, nothing is foreground; empty: none */
 };
@@ -33,48 +32,14 @@ static bool enlarges_background(const struct bd_pictures *self)
     return self->upscaler && !(self->wants & BD_WANT_SMALL);
 }
 
-/* A mask, in memory that the device writes to. */
-static enum bd_status open_mask(struct bd_pictures *self, struct bd_frame *mask, int width,
-                                int height)
-{
-    if (!self->device)
-        return bd_frame_create(mask, width, height, BD_GRAY8);
-    void *memory = NULL;
-    enum bd_status status =
-        self->device->ops->allocate(self->device, &memory, (size_t)width * (size_t)height);
-    *mask = (struct bd_frame){
-        .width = width, .height = height, .format = BD_GRAY8, .stride = width, .data = memory
-    };
-    return status;
-}
-
-static void close_mask(struct bd_pictures *self, struct bd_frame *mask)
-{
-    if (self->device) {
-        self->device->ops->deallocate(mask->data);
-        mask->data = NULL;
-    }
-    bd_frame_destroy(mask);
-}
-
-/* Of a picture of that size, where objects are found later. */
-static int masks_of(int width, int height)
-{
-    const int64_t count = most_mask_bytes / ((int64_t)width * height);
-    return count < least_masks ? least_masks : count > most_masks ? most_masks : (int)count;
-}
-
 static enum bd_status open_frames(struct bd_pictures *self, int width, int height,
-                                  const struct bd_separator_options *settings)
+                                  const struct bd_separator_options *settings,
+                                  struct bd_device *device)
 {
     enum bd_pixel_format format = (enum bd_pixel_format)settings->channels;
     bool small = self->wants & BD_WANT_SMALL;
-    enum bd_status status = BD_OK;
-    self->mask_count = self->wants & BD_WANT_LATER ? masks_of(width, height) : two_masks;
-    for (int i = 0; i < self->mask_count && !status; i++)
-        status = open_mask(self, &self->masks[i], width, height);
-    if (!status && (self->wants & BD_WANT_SHADOWS))
-        status = bd_frame_create(&self->labels, width, height, BD_GRAY8);
+    self->mask_bytes = bd_frame_stride(width, BD_GRAY8) * height;
+    enum bd_status status = bd_frame_pool_create(&self->masks, width, height, BD_GRAY8, device);
     if (!status && (self->wants & BD_WANT_BACKGROUND))
         status = bd_frame_create(&self->background, small ? settings->width : width,
                                  small ? settings->height : height, format);
@@ -83,6 +48,11 @@ static enum bd_status open_frames(struct bd_pictures *self, int width, int heigh
     if (!status && (self->wants & BD_WANT_OVERLAY))
         status = bd_frame_create(&self->overlay, width, height, BD_RGB24);
     return status;
+}
+
+int64_t bd_pictures_mask_bytes(const struct bd_pictures *self)
+{
+    return self->mask_bytes;
 }
 
 /* Fills the polygons of the text, which ';' separates. */
@@ -124,10 +94,9 @@ static enum bd_status load_roi(struct bd_pictures *self, const char *path)
 }
 
 /* The region of interest. Its errors are not the input's: bd_open_exit_status. */
-static enum bd_status make_roi(struct bd_pictures *self, const char *roi)
+static enum bd_status make_roi(struct bd_pictures *self, const char *roi, int width, int height)
 {
-    enum bd_status status =
-        bd_frame_create(&self->roi, self->masks[0].width, self->masks[0].height, BD_GRAY8);
+    enum bd_status status = bd_frame_create(&self->roi, width, height, BD_GRAY8);
     if (status)
         return status;
     return bd_shapes_are(roi) ? draw_roi(self, roi) : load_roi(self, roi);
@@ -144,8 +113,7 @@ enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int 
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for the pictures");
     self->wants = wants;
-    self->device = device;
-    enum bd_status status = open_frames(self, width, height, settings);
+    enum bd_status status = open_frames(self, width, height, settings, device);
     if (!status && small)
         status = bd_pool_create(&self->pool, threads);
     if (!status && small)
@@ -158,7 +126,7 @@ enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int 
         status = bd_tracker_create(
             &self->tracker, &(struct bd_tracker_options){ .width = width, .height = height });
     if (!status && roi)
-        status = make_roi(self, roi);
+        status = make_roi(self, roi, width, height);
     if (status)
         bd_pictures_destroy(&self);
     *pictures = self;
@@ -174,9 +142,9 @@ void bd_pictures_destroy(struct bd_pictures **pictures)
     bd_upscaler_destroy(&self->upscaler);
     bd_pool_destroy(&self->pool);
     bd_frame_destroy(&self->small_background);
-    for (int i = 0; i < self->mask_count; i++)
-        close_mask(self, &self->masks[i]);
+    bd_frame_destroy(&self->mask);
     bd_frame_destroy(&self->labels);
+    bd_frame_pool_close(&self->masks);
     bd_frame_destroy(&self->background);
     bd_frame_destroy(&self->foreground);
     bd_frame_destroy(&self->overlay);
@@ -214,9 +182,10 @@ static enum bd_status make_mask(struct bd_pictures *self, const struct bd_frame 
                                      .difference = separation->difference,
                                      .mask = separation->mask,
                                      .threshold = settings->threshold };
-    enum bd_status status = BD_OK;
-    self->newest = (self->newest + 1) % self->mask_count;
-    struct bd_frame *mask = &self->masks[self->newest];
+    struct bd_frame *mask = &self->mask;
+    enum bd_status status = bd_frame_pool_take(mask, self->masks);
+    if (status)
+        return status;
     if (self->upscaler)
         status = bd_upscale_mask(self->upscaler, mask, frame, &small);
     else
@@ -239,11 +208,14 @@ static void apply_roi(const struct bd_pictures *self, struct bd_frame *mask)
 }
 
 /* The mask, with shadows where it is black and the region of interest is not. */
-static void make_labels(struct bd_pictures *self, const uint8_t *shadow,
-                        const struct bd_separator_options *settings)
+static enum bd_status make_labels(struct bd_pictures *self, const uint8_t *shadow,
+                                  const struct bd_separator_options *settings)
 {
     enum { shadow_label = 127 };
-    const struct bd_frame *mask = &self->masks[self->newest];
+    const struct bd_frame *mask = &self->mask;
+    enum bd_status status = bd_frame_pool_take(&self->labels, self->masks);
+    if (status)
+        return status;
     for (int y = 0; y < mask->height; y++) {
         const uint8_t *in = mask->data + (int64_t)y * mask->stride;
         int64_t row = (int64_t)y * settings->height / mask->height;
@@ -255,6 +227,7 @@ static void make_labels(struct bd_pictures *self, const uint8_t *shadow,
     }
     apply_roi(self, &self->labels);
     bd_frame_copy_times(&self->labels, mask);
+    return BD_OK;
 }
 
 enum bd_status bd_pictures_make(struct bd_pictures *self, struct bd_result *result,
@@ -265,11 +238,13 @@ enum bd_status bd_pictures_make(struct bd_pictures *self, struct bd_result *resu
     enum bd_status status = make_mask(self, frame, separation, settings);
     if (status)
         return status;
-    struct bd_frame *mask = &self->masks[self->newest];
+    struct bd_frame *mask = &self->mask;
     apply_roi(self, mask);
     result->mask = result->labels = mask;
     if (separation->shadow) {
-        make_labels(self, separation->shadow, settings);
+        status = make_labels(self, separation->shadow, settings);
+        if (status)
+            return status;
         result->labels = &self->labels;
     }
     if (self->wants & BD_WANT_BACKGROUND) {
@@ -302,9 +277,4 @@ enum bd_status bd_pictures_follow(struct bd_pictures *self, struct bd_result *re
     if (!status && (self->wants & BD_WANT_BOXES))
         bd_boxes_draw_frame(&self->overlay, result->objects, result->object_count);
     return status;
-}
-
-int bd_pictures_masks(const struct bd_pictures *self)
-{
-    return self->mask_count;
 }

@@ -18,13 +18,12 @@ enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int 
                                   const char *roi, int threads, struct bd_device *device);
 void bd_pictures_destroy(struct bd_pictures **pictures);
 
-/* How many masks are valid: those of the last two calls of bd_pictures_make, as one may be encoded
- * while the next one is made; with BD_WANT_LATER there are 6 at least, and more of small pictures:
- * finding the objects of one frame can take as long as ten others. */
-int bd_pictures_masks(const struct bd_pictures *pictures);
+/* Memory of a mask. */
+int64_t bd_pictures_mask_bytes(const struct bd_pictures *pictures);
 
-/* Makes the wanted pictures of `frame`, and fills in those fields of *result; but for masks they
- * are valid until the next call. `settings` as for the creation, with the present threshold. */
+/* Makes the wanted pictures of `frame`, and fills in those fields of *result. They are valid until
+ * the next call. To keep mask or labels longer, bd_frame_share takes a reference, to be gone before
+ * the device is closed. `settings` as for the creation, with the present threshold. */
 enum bd_status bd_pictures_make(struct bd_pictures *pictures, struct bd_result *result,
                                 const struct bd_frame *frame,
                                 const struct bd_separation *separation,

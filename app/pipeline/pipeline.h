@@ -90,8 +90,8 @@ enum bd_status bd_pipeline_look_ahead(struct bd_pipeline *pipeline, double *shar
  * had. */
 bool bd_pipeline_starting(const struct bd_pipeline *pipeline);
 
-/* Receives a separated frame, whose pictures and objects are valid during the call, and the mask
- * until the next call has returned, or the pipeline is closed. */
+/* Receives a separated frame, whose pictures and objects are valid during the call. To keep mask or
+ * labels longer, bd_frame_share takes a reference, to be gone before the pipeline is closed. */
 typedef enum bd_status bd_result_sink(void *user, const struct bd_result *result);
 
 /* Each frame goes to `pictures`, then to `objects`. Both get all that is wanted. But with

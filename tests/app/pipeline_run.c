@@ -176,6 +176,82 @@ static void a_run_makes_the_same(void **state)
     }
 }
 
+/* The last masks and labels, which are kept, and where pixels were. */
+enum { most_kept = 8, most_places = 100 };
+
+struct keeper {
+    struct bd_frame kept[most_kept]; /* frame i at i % most_kept */
+    uint64_t sums[most_kept];
+    const uint8_t *places[most_places];
+    int place_count, count, changed, objects_count;
+};
+
+static void note_place(struct keeper *keeper, const uint8_t *data)
+{
+    int place = 0;
+    while (place < keeper->place_count && keeper->places[place] != data)
+        place++;
+    if (place == keeper->place_count && place < most_places)
+        keeper->places[keeper->place_count++] = data;
+}
+
+static enum bd_status keep_picture(void *user, const struct bd_result *result)
+{
+    struct keeper *keeper = user;
+    const int at = keeper->count % most_kept;
+    struct bd_frame *kept = &keeper->kept[at];
+    note_place(keeper, result->mask->data);
+    note_place(keeper, result->labels->data);
+    if (kept->data)
+        keeper->changed += add_picture(0, kept) != keeper->sums[at];
+    /* One of both, so that the other one's memory is used again. */
+    const struct bd_frame *picture = keeper->count++ % 2 ? result->mask : result->labels;
+    keeper->sums[at] = add_picture(0, picture);
+    return bd_frame_share(kept, picture);
+}
+
+static enum bd_status count_objects(void *user, const struct bd_result *result)
+{
+    struct keeper *keeper = user;
+    (void)result;
+    if (keeper->objects_count++ % 10 == 0)
+        usleep(20000); /* frames wait */
+    return BD_OK;
+}
+
+/* A mask that is kept does not change while others are made; memory is that of what is kept, of
+ * the masks that wait for the follower, and of the last frame. */
+static void masks_can_be_kept(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 4; kind++) {
+        struct bd_options options = { .arguments = { "synth:easy?size=160x120&frames=50" },
+                                      .argument_count = 1,
+                                      .threads = 2 };
+        const bool later = kind % 2;
+        const unsigned wants =
+            BD_WANT_SHADOWS | BD_WANT_OBJECTS | (later ? (unsigned)BD_WANT_LATER : 0);
+        struct bd_pipeline *pipeline = NULL;
+        struct keeper keeper = { .count = 0 };
+        if (kind > 1) {
+            options.scale_width = 80;
+            options.scale_height = 60;
+        }
+        assert_int_equal(bd_pipeline_open(&pipeline, &options, false, wants, NULL, NULL), BD_OK);
+        assert_int_equal(
+            bd_pipeline_run(pipeline, 0,
+                            &(struct bd_sinks){ keep_picture, count_objects, &keeper }),
+            BD_END);
+        assert_int_equal(keeper.count, frames);
+        assert_int_equal(keeper.objects_count, frames);
+        assert_int_equal(keeper.changed, 0);
+        assert_in_range(keeper.place_count, most_kept, most_kept + 2 + (later ? 64 : 0));
+        for (int i = 0; i < most_kept; i++)
+            bd_frame_destroy(&keeper.kept[i]);
+        bd_pipeline_close(&pipeline);
+    }
+}
+
 static void mirror(uint8_t *row, int width)
 {
     for (int x = 0; x < width / 2; x++)
@@ -293,6 +369,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_makes_the_same),
+        cmocka_unit_test(masks_can_be_kept),
         cmocka_unit_test(a_relocation_is_learned_ahead_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
