@@ -5,6 +5,7 @@
 
 #include "video/input/libav_decoder.h"
 #include "video/input/libav_parallel.h"
+#include "video/input/packets_ahead.h"
 #include "video/input/source.h"
 #include "video/libav.h"
 #include "video/yuv.h"
@@ -22,13 +23,14 @@ enum { MAX_PASSED = 600 };
 struct libav_source {
     struct bd_source base;
     struct bd_libav_input input;
+    struct bd_packets_ahead ahead; /* of the decoder */
+    bool ended;                    /* neither has packets any more */
     AVCodecContext *decoder;
     struct bd_device *device;           /* of the GPU that may decode; NULL: none */
     bool emptied;                       /* see bd_libav_decoder_send */
     AVDictionary *options;              /* that it was opened with */
     struct bd_libav_parallel *parallel; /* decoders of a GPU that help it; NULL: none */
     enum AVDiscard discard;             /* what the decoder skips by default */
-    bool intra;                         /* no frame needs another one */
     AVPacket *packet;
     AVFrame *frame;    /* decoded last */
     AVFrame *download; /* copy in system memory of a frame of the hardware */
@@ -84,30 +86,31 @@ static void set_times(struct libav_source *s)
     s->started = true;
 }
 
-/* Whether the packet need not be decoded: its time is before `wanted`, and no frame of this codec
- * needs another. The decoder of H.264 is set to skip frames that no other frame needs (with frame
+/* The decoder of H.264 is set to skip frames before `wanted` that no other frame needs (with frame
  * threads the setting is read for each packet). H.264 marks such frames reliably. HEVC does not: a
  * picture that no other picture of its temporal layer needs may be needed by the layers above. */
-static bool is_left_out(struct libav_source *s)
+static void choose_skipped(struct libav_source *s)
 {
     bool able = s->decoder->codec_id == AV_CODEC_ID_H264 && !s->decoder->hw_device_ctx &&
                 !bd_libav_parallel_sections(s->parallel);
-    bool early =
-        !s->input.end.reached && s->packet->pts != AV_NOPTS_VALUE && s->packet->pts < s->wanted;
+    bool early = !s->ended && s->packet->pts != AV_NOPTS_VALUE && s->packet->pts < s->wanted;
     if (able && s->discard < AVDISCARD_NONREF)
         s->decoder->skip_frame = early ? AVDISCARD_NONREF : s->discard;
-    return early && s->intra;
 }
 
-/* Gets the next packet into s->packet, unless one waits there. */
+/* Gets the next packet into s->packet, unless one waits there. Sections have packets of their own,
+ * and decode all. */
 static enum bd_status read_packet(struct libav_source *s)
 {
     struct bd_libav_damage damage = { 0 };
     if (s->packet->data)
         return BD_OK;
-    enum bd_status status = bd_libav_input_read(&s->input, s->packet, &damage);
+    int64_t wanted = bd_libav_parallel_sections(s->parallel) ? INT64_MIN : s->wanted;
+    enum bd_status status =
+        bd_packets_ahead_read(&s->ahead, s->packet, &s->input, s->decoder, wanted, &damage);
     for (; damage.count; damage.count--)
         count_damage(s, "data", damage.error);
+    s->ended = !status && s->input.end.reached && !s->packet->data;
     return status;
 }
 
@@ -121,7 +124,7 @@ static int receive(struct libav_source *s)
 /* Sends the packet; at the end NULL. Sections may refuse it for now (EAGAIN), and it stays. */
 static int send(struct libav_source *s)
 {
-    AVPacket *packet = s->input.end.reached ? NULL : s->packet;
+    AVPacket *packet = s->ended ? NULL : s->packet;
     struct bd_sections *sections = bd_libav_parallel_sections(s->parallel);
     if (packet)
         bd_libav_parallel_see(s->parallel, packet);
@@ -143,7 +146,7 @@ static enum bd_status decode(struct libav_source *s)
         }
         /* EAGAIN: the decoder was not told of the end (below). */
         if (error == AVERROR_EOF ||
-            (s->input.end.reached && (error == AVERROR(EAGAIN) || failures >= MAX_FAILURES))) {
+            (s->ended && (error == AVERROR(EAGAIN) || failures >= MAX_FAILURES))) {
             if (s->input.end.status != BD_END)
                 return bd_fail(s->input.end.status, "%s", s->input.end.detail);
             return BD_END;
@@ -152,12 +155,12 @@ static enum bd_status decode(struct libav_source *s)
             count_damage(s, "frame", error);
             failures++;
         }
-        if (error == 0 || s->input.end.reached)
+        if (error == 0 || s->ended)
             continue;
         enum bd_status status = read_packet(s);
         if (status != BD_OK)
             return status;
-        if (!s->input.end.reached && s->passing > 0) {
+        if (!s->ended && s->passing > 0) {
             /* Not every decoder marks frames with missing references as damaged. */
             s->passing = (s->packet->flags & AV_PKT_FLAG_KEY) ? 0 : s->passing - 1;
             if (s->passing > 0) {
@@ -166,14 +169,11 @@ static enum bd_status decode(struct libav_source *s)
             }
         }
         bd_libav_forget();
-        if (is_left_out(s)) {
-            av_packet_unref(s->packet);
-            continue;
-        }
+        choose_skipped(s);
         error = send(s);
         if (s->packet->data)
             continue; /* it waits */
-        if (s->input.end.reached && error < 0 && error != AVERROR_EOF) {
+        if (s->ended && error < 0 && error != AVERROR_EOF) {
             s->input.end.status = bd_libav_status(error);
             snprintf(s->input.end.detail, sizeof s->input.end.detail,
                      "the end of '%.150s' is not decoded: %s", s->input.name,
@@ -195,7 +195,7 @@ static enum bd_status libav_next(struct bd_source *base, int64_t wanted, int64_t
     struct libav_source *s = (struct libav_source *)base;
     s->wanted = wanted;
     if (!s->pending) {
-        if (!s->input.end.reached && wanted == INT64_MIN) {
+        if (!s->ended && wanted == INT64_MIN) {
             if (!bd_libav_parallel_sections(s->parallel))
                 s->decoder->skip_frame = s->discard; /* a seek may have left another one */
             bd_libav_parallel_join(s->parallel);
@@ -253,7 +253,9 @@ static enum bd_status restart(struct libav_source *s)
     s->started = false;
     s->pending = false;
     s->wanted = INT64_MIN;
+    s->ended = false;
     bd_libav_input_moved(&s->input);
+    bd_packets_ahead_clear(&s->ahead);
     av_packet_unref(s->packet);
     enum bd_status status = decode(s);
     s->pending = status == BD_OK;
@@ -333,6 +335,7 @@ static void libav_close(struct bd_source **base)
     av_frame_free(&s->download);
     av_frame_free(&s->frame);
     av_packet_free(&s->packet);
+    bd_packets_ahead_clear(&s->ahead);
     bd_libav_decoder_close(&s->decoder, s->device);
     av_dict_free(&s->options);
     bd_libav_input_close(&s->input);
@@ -361,10 +364,6 @@ static enum bd_status open_decoder(struct libav_source *s, const char *input,
         bd_libav_parallel_create(&s->parallel, &s->input, s->decoder, s->options, options->decoders,
                                  options->device);
     }
-    const AVCodecDescriptor *codec = avcodec_descriptor_get(s->decoder->codec_id);
-    s->intra = s->decoder->codec_id ==
-                   AV_CODEC_ID_PNG || /* FFmpeg's descriptor of PNG lacks the property */
-               (codec && codec->props & AV_CODEC_PROP_INTRA_ONLY);
     AVStream *stream = s->input.stream;
     AVRational rate = stream->avg_frame_rate.num ? stream->avg_frame_rate : stream->r_frame_rate;
     s->interval =
