@@ -34,6 +34,7 @@ static void read_frames(struct bd_reader *reader, enum bd_pixel_format format)
     require_line(status);
     require_line(bd_reader_seek(reader, 0.1));
     require_line(bd_reader_read(reader, &frame));
+    require_line(bd_reader_read_from(reader, last, &frame));
     bd_frame_destroy(&frame);
 }
 
