@@ -193,8 +193,7 @@ __global__ __launch_bounds__(bd_sep_threads) void learn_pixels(const __grid_cons
 }
 
 template <int RANK, int CHANNELS>
-static void launch_compare(struct bd_cuda_separator *s, const struct bd_detect_params *params,
-                           const float *w)
+static void launch_compare(struct bd_cuda_separator *s, const struct bd_detect_params *params)
 {
     const struct bd_sep_set *set = &s->sets[s->set];
     const struct pictures now = { set->background,
@@ -205,7 +204,7 @@ static void launch_compare(struct bd_cuda_separator *s, const struct bd_detect_p
                                   s->f,
                                   s->basis,
                                   bd_sep_turn_of(s)->noise,
-                                  w,
+                                  s->numbers->w,
                                   s->ld,
                                   s->pitch / 4,
                                   s->shape.rank };
@@ -220,16 +219,16 @@ static void launch_compare(struct bd_cuda_separator *s, const struct bd_detect_p
 
 /* Background, difference, and flags. */
 static enum bd_status find_changed(struct bd_cuda_separator *s,
-                                   const struct bd_detect_params *params, const float *w)
+                                   const struct bd_detect_params *params)
 {
     if (s->shape.rank == 1 && s->shape.channels == 1)
-        launch_compare<1, 1>(s, params, w);
+        launch_compare<1, 1>(s, params);
     else if (s->shape.rank == 1)
-        launch_compare<1, 3>(s, params, w);
+        launch_compare<1, 3>(s, params);
     else if (s->shape.channels == 1)
-        launch_compare<bd_max_rank, 1>(s, params, w);
+        launch_compare<bd_max_rank, 1>(s, params);
     else
-        launch_compare<bd_max_rank, 3>(s, params, w);
+        launch_compare<bd_max_rank, 3>(s, params);
     return bd_cuda_launched("comparing a frame with its background");
 }
 
@@ -264,19 +263,13 @@ enum bd_status bd_sep_find_at(struct bd_cuda_separator *s, const struct bd_detec
                               int learn, const struct bd_sep_rates *rates)
 {
     const struct bd_cuda_mask_pictures pictures = pictures_of(s, params, rates);
-    enum bd_status status = find_changed(s, params, bd_sep_w_of(s, rates));
+    enum bd_status status = find_changed(s, params);
     if (status == BD_OK && pictures.shadow)
         status = bd_cuda_shadow_find(s->cuda, bd_sep_turn_of(s)->shadow, pictures.raw, s->f,
                                      pictures.background, s->shape.width, s->shape.height);
-    return status == BD_OK ? bd_sep_find_recurring(s, params, learn, rates, pictures.shadow)
-                           : status;
-}
-
-enum bd_status bd_sep_filter_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
-                                const struct bd_sep_rates *rates)
-{
-    const struct bd_cuda_mask_pictures pictures = pictures_of(s, params, rates);
-    return bd_cuda_mask_filter(s->mask_work, s->turn, &pictures, params);
+    if (status == BD_OK)
+        status = bd_sep_find_recurring(s, params, learn, rates, pictures.shadow);
+    return status == BD_OK ? bd_cuda_mask_filter(s->mask_work, s->turn, &pictures, params) : status;
 }
 
 static enum bd_status learn_frame(struct bd_cuda_separator *s,
@@ -345,8 +338,6 @@ enum bd_status bd_cuda_sep_detect(void *arg, const struct bd_detect_params *para
     if (status != BD_OK)
         return status;
     status = bd_sep_find_at(s, params, learn, NULL);
-    if (status == BD_OK)
-        status = bd_sep_filter_at(s, params, NULL);
     if (status == BD_OK)
         status = bd_sep_clean_at(s, params, learn, NULL);
     bd_sep_after_detect(s, status, learn);

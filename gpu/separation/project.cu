@@ -12,8 +12,6 @@ struct fit {
     struct bd_sep_numbers *numbers;
     const uint8_t *f;
     const float *basis;
-    float *left; /* bd_max_rank: w for the frame's other kernels; NULL: a round that is not the last
-                  */
     int64_t ld;
     int rank;
 };
@@ -155,8 +153,6 @@ __global__ __launch_bounds__(bd_sep_threads) void project(const __grid_constant_
         const double total = add_up<RANK>(on, gridDim.x, k);
         if (threadIdx.x == 0 && k < numbers->rank)
             to[k] = bd_sep_round_coefficient((double)numbers->w[k] + total);
-        if (threadIdx.x == 0 && on.left)
-            on.left[k] = numbers->w[k];
     }
     if (FIRST && threadIdx.x == 0)
         numbers->light = light ? all : 0;
@@ -196,23 +192,20 @@ __global__ __launch_bounds__(bd_sep_threads, 1) void follow_light(const __grid_c
                 numbers->w[k] = times == 1 && !explained
                                     ? numbers->fitted[k]
                                     : bd_sep_round_coefficient((double)w[k] + total);
-            if (threadIdx.x == 0 && on.left)
-                on.left[k] = numbers->w[k];
         }
         __syncthreads(); /* the new w is there */
     }
 }
 
 template <int RANK>
-static enum bd_status launch_rounds(struct bd_cuda_separator *s, int rounds, float lambda)
+static enum bd_status launch_rounds(const struct bd_cuda_separator *s, int rounds, float lambda)
 {
-    struct fit on = { s->frame_partial, s->numbers, s->f, s->basis, NULL, s->ld, s->shape.rank };
+    const struct fit on = { s->frame_partial, s->numbers, s->f, s->basis, s->ld, s->shape.rank };
     const double many = bd_sep_outlier_share * (double)s->m;
     const unsigned blocks = bd_sep_project_blocks(s);
     enum bd_status status = BD_OK;
     for (int i = 0; status == BD_OK && i < rounds; i++) {
         auto *kernel = i ? project<RANK, false> : project<RANK, true>;
-        on.left = i == rounds - 1 ? bd_sep_turn_of(s)->w : NULL;
         bd_sep_follow(s, kernel, blocks, on, lambda, many);
         status = bd_cuda_launched("projecting a frame");
         if (status != BD_OK || i > 0)

@@ -316,7 +316,7 @@ enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
                                                 : moving->visits + moving->recalled * s->pitch;
     if (params->follows)
         scene.visit = moving->visits + params->newest * s->pitch;
-    scene.w = bd_sep_w_of(s, loaded);
+    scene.w = s->numbers->w;
     scene.pixels = s->pixels;
     struct search search = {};
     search.lists[0] = moving->list;

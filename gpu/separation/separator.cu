@@ -35,11 +35,9 @@ static void destroy_set(struct bd_sep_set *set)
 
 static void destroy_turn(struct bd_sep_turn *turn)
 {
-    bd_cuda_free(turn->w);
     bd_cuda_free(turn->noise);
     bd_cuda_free(turn->raw);
     bd_cuda_free(turn->shadow);
-    drop_event(turn->found);
     drop_event(turn->cleaned);
 }
 
@@ -49,7 +47,7 @@ static void sep_destroy(void *arg)
     if (!s)
         return;
     cudaStreamSynchronize(s->cuda->stream);
-    cudaStream_t const streams[] = { s->upload, s->fit, s->find, s->filter, s->download, s->side };
+    cudaStream_t const streams[] = { s->upload, s->find, s->download, s->side };
     for (cudaStream_t stream : streams)
         if (stream)
             cudaStreamSynchronize(stream);
@@ -101,8 +99,7 @@ static void sep_destroy(void *arg)
     bd_cuda_mask_destroy(s->mask_work);
     drop_event(s->computed);
     drop_event(s->settled);
-    drop_event(s->fitted);
-    drop_event(s->filtered);
+    drop_event(s->found);
     for (cudaEvent_t event : s->slid)
         drop_event(event);
     for (cudaStream_t stream : streams)
@@ -158,12 +155,9 @@ static void take_set(struct allocation *a, const struct bd_cuda_separator *s,
 static void take_turn(struct allocation *a, const struct bd_cuda_separator *s,
                       struct bd_sep_turn *turn)
 {
-    take(a, &turn->w, bd_max_rank);
     take(a, &turn->noise, s->pitch);
     take(a, &turn->raw, s->pitch);
     take(a, &turn->shadow, s->pitch);
-    if (a->status == BD_OK)
-        a->status = make_event(&turn->found);
     if (a->status == BD_OK)
         a->status = make_event(&turn->cleaned);
 }
@@ -248,7 +242,7 @@ static enum bd_status take_copiers(struct bd_cuda_separator *s)
 static enum bd_status make_streams(struct bd_cuda_separator *s)
 {
     cudaError_t error = bd_cuda_make_stream(&s->side, bd_cuda_late);
-    cudaStream_t *const soon[] = { &s->upload, &s->fit, &s->find, &s->filter, &s->download };
+    cudaStream_t *const soon[] = { &s->upload, &s->find, &s->download };
     for (cudaStream_t *stream : soon)
         if (error == cudaSuccess)
             error = bd_cuda_make_stream(stream, bd_cuda_soon);
@@ -274,9 +268,7 @@ static enum bd_status sep_create(struct bd_backend *backend,
     if (status == BD_OK)
         status = make_event(&s->settled);
     if (status == BD_OK)
-        status = make_event(&s->fitted);
-    if (status == BD_OK)
-        status = make_event(&s->filtered);
+        status = make_event(&s->found);
     for (cudaEvent_t &event : s->slid)
         if (status == BD_OK)
             status = make_event(&event);

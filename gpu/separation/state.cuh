@@ -109,15 +109,9 @@ struct bd_sep_step {
     float lambda;
 };
 
-/* A step in four parts: w, what is foreground, what of it is not small, and the mask that is made
- * of it; all of it in the last where frames of other separators travel with it. */
-enum {
-    bd_sep_graph_fit,
-    bd_sep_graph_find,
-    bd_sep_graph_filter,
-    bd_sep_graph_clean,
-    bd_sep_graph_parts
-};
+/* A step in two parts: what is foreground, and the mask that is made of it; all of it in the second
+ * where frames of other separators travel with it. */
+enum { bd_sep_graph_find, bd_sep_graph_clean, bd_sep_graph_parts };
 
 struct bd_sep_graph {
     cudaGraphExec_t exec[bd_sep_graph_parts]; /* NULL: none yet */
@@ -135,12 +129,10 @@ struct bd_sep_copying {
 /* What is found of one frame while the mask of the frame before is made. Two of these take turns.
  */
 struct bd_sep_turn {
-    float *w;            /* bd_max_rank: of the frame, as the fit left it */
     float *noise;        /* pitch: noise levels before the frame that was learned last */
     uint8_t *raw;        /* pitch: enum bd_cuda_mask_flag, before the clean-up */
     uint8_t *shadow;     /* pitch: 0 or 1, shadows and contact shadows of raw */
-    cudaEvent_t found;   /* nothing reads w any more */
-    cudaEvent_t cleaned; /* nor the rest */
+    cudaEvent_t cleaned; /* nothing reads them any more */
 };
 
 /* R's share of a slide: the products that the window and B are read for, and all of it. */
@@ -151,8 +143,8 @@ struct bd_cuda_separator {
     struct bd_separation_shape shape;
     int64_t pixels, m; /* width x height, and times channels */
     int64_t pitch, ld; /* the same, padded: bytes or floats from one column to the next */
-    /* Beside the separator's stream; fit, find and filter: the first parts of a step. */
-    cudaStream_t upload, fit, find, filter, download;
+    /* Beside the separator's stream; find: the first part of a step. */
+    cudaStream_t upload, find, download;
     cudaEvent_t computed; /* the results of the frame that was finished last */
 
     struct bd_pool *copiers;              /* NULL: the caller copies alone */
@@ -181,7 +173,7 @@ struct bd_cuda_separator {
     /* Since the last step, what has to do with anything but its mask was enqueued on the stream:
      * the next frame's first part waits for it. */
     int behind;
-    cudaEvent_t settled, fitted, filtered; /* that has been done; these parts of a step have */
+    cudaEvent_t settled, found; /* that has been done; the last first part has */
     /* R's share of a slide takes longer than a frame, and runs on a stream of its own. `ahead`: the
      * separator's stream while the two are exchanged, or NULL. sliding: not all of it has been
      * waited for; slid: so much of it is done. */
@@ -242,14 +234,6 @@ static inline struct bd_sep_turn *bd_sep_turn_of(struct bd_cuda_separator *s)
     return &s->turns[s->turn];
 }
 
-/* w for the kernels after the fit: of a step in parts, whose rates are in the GPU's memory, that of
- * the turn, since the fit of the next frame may have begun. */
-static inline const float *bd_sep_w_of(struct bd_cuda_separator *s,
-                                       const struct bd_sep_rates *rates)
-{
-    return rates ? bd_sep_turn_of(s)->w : s->numbers->w;
-}
-
 /* The rates, behind the bytes of a frame. */
 static inline struct bd_sep_rates *bd_sep_rates_of(const struct bd_cuda_separator *s,
                                                    uint8_t *frame)
@@ -308,13 +292,11 @@ enum bd_status bd_sep_download_here(struct bd_cuda_separator *s);
 /* As bd_cuda_sep_finish, for a frame whose graph has the transfers. transfer.cu */
 enum bd_status bd_sep_finish_together(struct bd_cuda_separator *s);
 
-/* bd_cuda_sep_detect on the set and the turn in hand, in three parts: what is foreground; without
- * what is small; then the mask, and what is learned. Unless `rates` (in the GPU's memory) is NULL,
- * they replace those of `params`. frame.cu */
+/* bd_cuda_sep_detect on the set and the turn in hand, in two parts: what is foreground, with its
+ * components in pieces; then the mask, and what is learned. Unless `rates` (in the GPU's memory) is
+ * NULL, they replace those of `params`. frame.cu */
 enum bd_status bd_sep_find_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
                               int learn, const struct bd_sep_rates *rates);
-enum bd_status bd_sep_filter_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
-                                const struct bd_sep_rates *rates);
 enum bd_status bd_sep_clean_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
                                int learn, const struct bd_sep_rates *rates);
 

@@ -1,8 +1,8 @@
-/* The live separator on the GPU: the kernels of an ordinary frame's step as four CUDA graphs, each
- * on a stream of its own: w; what is foreground; what of it is not small; the mask. Four launches
- * replace seventeen, or eighteen with colour. The parts of a frame overlap with later parts of the
- * frame before. What one part leaves for the next is there twice (struct bd_sep_turn), and no part
- * reads what a later one writes, but for noise levels: those learned from the frame before do not
+/* The live separator on the GPU: the kernels of an ordinary frame's step as two CUDA graphs. Two
+ * launches replace seventeen, or eighteen with colour. The first graph fits the coefficients and
+ * finds what is foreground, on a stream of its own: mostly while the second one makes the mask of
+ * the frame before. What it writes for the second one is there twice (struct bd_sep_turn), and it
+ * reads nothing that the second one writes: noise levels learned from the frame before do not
  * count yet. With other separators, which keep the GPU busy meanwhile, all of a step is one graph.
  * Rare steps (the window fills or slides, a seek, other parameters) are enqueued kernel by kernel:
  * that is the plain version, bit for bit the same. */
@@ -62,34 +62,28 @@ enum bd_status bd_cuda_sep_beside(void *arg, int begin)
     return bd_cuda_check(error, "a slide beside frames");
 }
 
-/* One part, from the buffer of the frame in hand to the set in hand, with the rates that were
- * uploaded with the frame. */
-static enum bd_status enqueue_part(struct bd_cuda_separator *s, const struct bd_sep_step *step,
-                                   int part)
+static enum bd_status find(struct bd_cuda_separator *s, const struct bd_sep_step *step)
 {
-    const struct bd_sep_rates *rates = bd_sep_rates_of(s, s->frames[s->buffer]);
-    switch (part) {
-    case bd_sep_graph_fit:
-        return bd_cuda_sep_project(s, step->rounds, step->lambda);
-    case bd_sep_graph_find:
-        return bd_sep_find_at(s, &step->params, step->learn, rates);
-    case bd_sep_graph_filter:
-        return bd_sep_filter_at(s, &step->params, rates);
-    default:
-        return bd_sep_clean_at(s, &step->params, step->learn, rates);
-    }
+    enum bd_status status = bd_cuda_sep_project(s, step->rounds, step->lambda);
+    return status == BD_OK ? bd_sep_find_at(s, &step->params, step->learn,
+                                            bd_sep_rates_of(s, s->frames[s->buffer]))
+                           : status;
 }
 
-/* The work of a graph. With other separators: all parts and the transfers in the last one. */
+/* The work of a graph: from the buffer of the frame in hand to the set in hand, with the rates
+ * that were uploaded with the frame. With other separators: the transfers too. */
 static enum bd_status enqueue(struct bd_cuda_separator *s, const struct bd_sep_step *step, int part)
 {
-    if (!s->together)
-        return enqueue_part(s, step, part);
-    s->cuda->crowded = 1;
-    enum bd_status status = bd_sep_upload_here(s);
-    for (int i = 0; i < bd_sep_graph_parts && status == BD_OK; i++)
-        status = enqueue_part(s, step, i);
+    if (part == bd_sep_graph_find)
+        return find(s, step);
+    s->cuda->crowded = s->together;
+    enum bd_status status = s->together ? bd_sep_upload_here(s) : BD_OK;
+    if (status == BD_OK && s->together)
+        status = find(s, step);
     if (status == BD_OK)
+        status = bd_sep_clean_at(s, &step->params, step->learn,
+                                 bd_sep_rates_of(s, s->frames[s->buffer]));
+    if (status == BD_OK && s->together)
         status = bd_sep_download_here(s);
     s->cuda->crowded = 0;
     return status;
@@ -123,19 +117,15 @@ static enum bd_status capture_part(struct bd_cuda_separator *s, const struct bd_
     return broken ? BD_OK : status;
 }
 
-/* The first part that has a graph of its own. */
-static int first_part(const struct bd_cuda_separator *s)
-{
-    return s->together ? bd_sep_graph_clean : bd_sep_graph_fit;
-}
-
 static enum bd_status capture(struct bd_cuda_separator *s, const struct bd_sep_step *step,
                               struct bd_sep_graph *to)
 {
     enum bd_status status = BD_OK;
     drop(&to->exec[bd_sep_graph_clean]);
-    for (int part = first_part(s); part < bd_sep_graph_parts && status == BD_OK; part++)
-        status = capture_part(s, step, to, part);
+    if (!s->together)
+        status = capture_part(s, step, to, bd_sep_graph_find);
+    if (status == BD_OK)
+        status = capture_part(s, step, to, bd_sep_graph_clean);
     to->step = *step;
     return status;
 }
@@ -153,50 +143,37 @@ static enum bd_status launch_part(struct bd_cuda_separator *s, const struct bd_s
     return status;
 }
 
-/* What is enqueued on `stream` from here on comes after that on `before`: `event` is recorded. */
-static enum bd_status join(cudaStream_t stream, cudaEvent_t event, cudaStream_t before)
+/* Launches the first part. Of what was enqueued before it waits for the upload, for what it writes
+ * to, and for the rest only where that is `behind`. What follows waits for it. */
+static enum bd_status launch_find(struct bd_cuda_separator *s, const struct bd_sep_graph *graph)
 {
-    cudaError_t error = cudaEventRecord(event, before);
-    if (error == cudaSuccess)
-        error = cudaStreamWaitEvent(stream, event, 0);
-    return bd_cuda_check(error, what);
-}
-
-/* What is enqueued on `stream` from here on comes after both events. */
-static enum bd_status wait(cudaStream_t stream, cudaEvent_t one, cudaEvent_t other)
-{
-    cudaError_t error = cudaStreamWaitEvent(stream, one, 0);
-    if (error == cudaSuccess)
-        error = cudaStreamWaitEvent(stream, other, 0);
-    return bd_cuda_check(error, what);
-}
-
-/* Launches the parts, each on its stream after the one before. Of what was enqueued earlier they
- * wait for the upload, for what they write to, and for the rest only where that is `behind`. */
-static enum bd_status launch_parts(struct bd_cuda_separator *s, const struct bd_sep_graph *graph)
-{
-    const struct bd_sep_turn *turn = bd_sep_turn_of(s);
-    cudaStream_t const last = s->cuda->stream;
-    enum bd_status status = wait(s->fit, s->uploaded[s->buffer], turn->found);
-    if (status == BD_OK && s->behind)
-        status = join(s->fit, s->settled, last);
-    if (status == BD_OK)
-        status = launch_part(s, graph, bd_sep_graph_fit, s->fit);
-    if (status == BD_OK)
-        status = join(s->find, s->fitted, s->fit);
-    if (status == BD_OK)
-        status = wait(s->find, s->sets[s->set].downloaded, turn->cleaned);
+    cudaEvent_t const free[] = { s->uploaded[s->buffer], s->sets[s->set].downloaded,
+                                 bd_sep_turn_of(s)->cleaned };
+    cudaError_t error = cudaSuccess;
+    for (cudaEvent_t event : free)
+        if (error == cudaSuccess)
+            error = cudaStreamWaitEvent(s->find, event, 0);
+    if (s->behind && error == cudaSuccess)
+        error = cudaEventRecord(s->settled, s->cuda->stream);
+    if (s->behind && error == cudaSuccess)
+        error = cudaStreamWaitEvent(s->find, s->settled, 0);
+    enum bd_status status = bd_cuda_check(error, what);
     if (status == BD_OK)
         status = launch_part(s, graph, bd_sep_graph_find, s->find);
     if (status == BD_OK)
-        status = join(s->filter, turn->found, s->find);
-    if (status == BD_OK)
-        status = launch_part(s, graph, bd_sep_graph_filter, s->filter);
-    if (status == BD_OK)
-        status = join(last, s->filtered, s->filter);
-    if (status == BD_OK)
-        status = launch_part(s, graph, bd_sep_graph_clean, last);
-    return status == BD_OK ? bd_cuda_check(cudaEventRecord(turn->cleaned, last), what) : status;
+        error = cudaEventRecord(s->found, s->find);
+    if (status == BD_OK && error == cudaSuccess)
+        error = cudaStreamWaitEvent(s->cuda->stream, s->found, 0);
+    return status == BD_OK ? bd_cuda_check(error, what) : status;
+}
+
+static enum bd_status launch_clean(struct bd_cuda_separator *s, const struct bd_sep_graph *graph)
+{
+    enum bd_status status = launch_part(s, graph, bd_sep_graph_clean, s->cuda->stream);
+    cudaError_t error = cudaSuccess;
+    if (status == BD_OK && !s->together)
+        error = cudaEventRecord(bd_sep_turn_of(s)->cleaned, s->cuda->stream);
+    return status == BD_OK ? bd_cuda_check(error, what) : status;
 }
 
 static bool alike(const struct bd_sep_step *a, const struct bd_sep_step *b)
@@ -206,10 +183,7 @@ static bool alike(const struct bd_sep_step *a, const struct bd_sep_step *b)
 
 static bool is_whole(const struct bd_cuda_separator *s, const struct bd_sep_graph *graph)
 {
-    bool whole = true;
-    for (int part = first_part(s); part < bd_sep_graph_parts; part++)
-        whole = whole && graph->exec[part];
-    return whole;
+    return graph->exec[bd_sep_graph_clean] && (s->together || graph->exec[bd_sep_graph_find]);
 }
 
 /* The step of the frame in hand by its graph. The map is not part of it. */
@@ -224,12 +198,13 @@ static enum bd_status launch(struct bd_cuda_separator *s, const struct bd_detect
     struct bd_sep_graph *graph = &s->graphs[s->together][s->buffer][s->set][s->turn];
     if (status == BD_OK)
         status = bd_sep_before_detect(s, params, s->step.learn);
-    s->projected = 1;
     if (status == BD_OK && !(is_whole(s, graph) && alike(&graph->step, &s->step)))
         status = capture(s, &s->step, graph);
+    if (status == BD_OK && !s->together)
+        status = launch_find(s, graph);
     if (status == BD_OK)
-        status = s->together ? launch_part(s, graph, bd_sep_graph_clean, s->cuda->stream)
-                             : launch_parts(s, graph);
+        status = launch_clean(s, graph);
+    s->projected = 1;
     s->behind = s->together || status != BD_OK;
     bd_sep_after_detect(s, status, s->step.learn);
     if (status != BD_OK)
