@@ -45,7 +45,8 @@ int64_t bd_frame_stride(int width, enum bd_pixel_format format);
 void bd_frame_destroy(struct bd_frame *frame);
 
 /* Makes `dst` hold the pixels, size, format and times of `src`, reallocating only if the size or
- * the format differs, and a reference to its decoded picture. `dst` must be all zero or created. */
+ * the format differs or its pixels are shared, and a reference to its decoded picture. `dst` must
+ * be all zero or created. */
 enum bd_status bd_frame_copy(struct bd_frame *dst, const struct bd_frame *src);
 
 /* The same without a copy where the pixels of `src` are shared: `dst` gets a reference. From then

@@ -11,7 +11,7 @@ struct bd_pixels; /* memory of one picture */
 
 /* Memory is allocated when a picture is taken and none is free: by `device` (video/device.h), which
  * must then be closed after the last reference has gone, or, where it is NULL, as by
- * bd_frame_create. */
+ * bd_frame_create. BD_ERROR_ARGUMENT, BD_ERROR_MEMORY. */
 enum bd_status bd_frame_pool_create(struct bd_frame_pool **pool, int width, int height,
                                     enum bd_pixel_format format, struct bd_device *device);
 

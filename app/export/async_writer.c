@@ -10,14 +10,16 @@
 
 #include "base/thread.h"
 
-/* Pictures beside the one that is encoded, which has been converted: one waits while the next frame
- * is separated. Four took 69 MB more for the four films of 1920x1080 and were no faster. */
+/* Pictures beside the one that is encoded, which has been converted or is shared: one waits while
+ * the next frame is separated. Four took 69 MB more for the four films of 1920x1080 and were no
+ * faster. */
 enum { capacity = 1 };
 
 struct bd_async_writer {
     struct bd_writer *writer;
     pthread_t thread;
-    /* Of struct bd_frame: pictures that wait to be encoded, and memory for further copies. */
+    /* Of struct bd_frame: pictures that wait to be encoded, and memory for further copies, or none.
+     */
     AVThreadMessageQueue *waiting, *spare;
     atomic_int failure; /* enum bd_status, stored after `detail` */
     char detail[bd_detail_size];

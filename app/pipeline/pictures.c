@@ -32,6 +32,19 @@ static bool enlarges_background(const struct bd_pictures *self)
     return self->upscaler && !(self->wants & BD_WANT_SMALL);
 }
 
+/* Memory for the first masks: where there is none, nothing is begun. */
+static enum bd_status reserve_masks(struct bd_pictures *self)
+{
+    enum { first = 3 };
+    struct bd_frame masks[first] = { { 0 } };
+    enum bd_status status = BD_OK;
+    for (int i = 0; i < first && !status; i++)
+        status = bd_frame_pool_take(&masks[i], self->masks);
+    for (int i = 0; i < first; i++)
+        bd_frame_destroy(&masks[i]);
+    return status;
+}
+
 static enum bd_status open_frames(struct bd_pictures *self, int width, int height,
                                   const struct bd_separator_options *settings,
                                   struct bd_device *device)
@@ -40,6 +53,8 @@ static enum bd_status open_frames(struct bd_pictures *self, int width, int heigh
     bool small = self->wants & BD_WANT_SMALL;
     self->mask_bytes = bd_frame_stride(width, BD_GRAY8) * height;
     enum bd_status status = bd_frame_pool_create(&self->masks, width, height, BD_GRAY8, device);
+    if (!status)
+        status = reserve_masks(self);
     if (!status && (self->wants & BD_WANT_BACKGROUND))
         status = bd_frame_create(&self->background, small ? settings->width : width,
                                  small ? settings->height : height, format);

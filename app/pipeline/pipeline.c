@@ -449,7 +449,7 @@ void bd_pipeline_close(struct bd_pipeline **pipeline)
     bd_backend_close(&self->backend);
     for (int i = 0; i < bd_queue_most_threads; i++)
         bd_scaler_destroy(&self->shrink[i]);
-    bd_pictures_destroy(&self->pictures);
+    bd_pictures_destroy(&self->pictures); /* which gives memory of the device back */
     if (self->device)
         self->device->ops->close(&self->device);
     free(self);

@@ -188,8 +188,10 @@ static enum bd_status allocate(struct bd_device *device, void **memory, size_t b
     *memory = NULL;
     cudaGetDevice(&current);
     enum bd_status status = bd_cuda_make_current(((struct bd_cuda_device *)device)->number);
+    bd_cuda_begin_waiting(); /* a capture is not to be disturbed */
     if (status == BD_OK)
         status = bd_cuda_alloc_host(memory, bytes, "pictures");
+    bd_cuda_end_waiting();
     cudaSetDevice(current);
     return status;
 }

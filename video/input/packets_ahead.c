@@ -27,8 +27,8 @@ static void drop(struct bd_packets_ahead *ahead, int count)
 
 /* As bd_libav_input_read; notes when times go back, as where a sender was started again. Which
  * pictures come after which is then known to the reader alone. */
-static enum bd_status read(struct bd_packets_ahead *ahead, AVPacket *packet,
-                           struct bd_libav_input *input, struct bd_libav_damage *damage)
+static enum bd_status read_one(struct bd_packets_ahead *ahead, AVPacket *packet,
+                               struct bd_libav_input *input, struct bd_libav_damage *damage)
 {
     enum bd_status status = bd_libav_input_read(input, packet, damage);
     if (status || input->end.reached || packet->dts == AV_NOPTS_VALUE)
@@ -45,7 +45,7 @@ static enum bd_status append(struct bd_packets_ahead *ahead, struct bd_libav_inp
     AVPacket *packet = av_packet_alloc();
     if (!packet)
         return bd_fail(BD_ERROR_MEMORY, "no memory to read '%s' ahead", input->name);
-    enum bd_status status = read(ahead, packet, input, damage);
+    enum bd_status status = read_one(ahead, packet, input, damage);
     if (status || input->end.reached) {
         av_packet_free(&packet);
         return status;
@@ -85,13 +85,14 @@ static enum bd_status search(struct bd_packets_ahead *ahead, struct bd_libav_inp
         const AVPacket *packet = packet_at(ahead, i);
         if (packet->pts == AV_NOPTS_VALUE)
             break;
-        const bool own = bd_sections_parameters(decoder, packet);
-        if ((intra || bd_sections_start(decoder, packet)) && (own || !parameters)) {
+        const enum bd_parameters own = bd_sections_parameters(decoder, packet);
+        if ((intra || bd_sections_start(decoder, packet)) &&
+            (own == BD_PARAMETERS_ALL || !parameters)) {
             drop(ahead, i);
             i = 0;
             parameters = false;
         }
-        parameters |= own;
+        parameters |= own != BD_PARAMETERS_NONE;
         if (packet->pts >= wanted)
             break;
     }
@@ -106,10 +107,11 @@ enum bd_status bd_packets_ahead_read(struct bd_packets_ahead *ahead, AVPacket *p
         enum bd_status status = search(ahead, input, decoder, wanted, damage);
         if (status)
             return status;
-        ahead->wanted = wanted;
+        if (!damage->count) /* else the search goes on with the next packet */
+            ahead->wanted = wanted;
     }
     if (ahead->count == 0)
-        return read(ahead, packet, input, damage);
+        return read_one(ahead, packet, input, damage);
     AVPacket *first = ahead->packets[ahead->first];
     ahead->bytes -= first->size;
     av_packet_move_ref(packet, first);

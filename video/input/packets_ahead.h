@@ -3,7 +3,7 @@
  * a wanted picture are passed over. The plain way sends every packet to the decoder. For pictures
  * 1.2 s apart, of a minute of H.264 in 1920x1080 on two cores, that takes 8.6 s of processor time,
  * and this 5.4 s, where a section has 30 frames; 7.9 and 5.4 s where it has 60, 8.1 and 7.2 s where
- * it has up to 250. Medians of five. */
+ * it has up to 250. These are medians of five. */
 #ifndef BD_VIDEO_INPUT_PACKETS_AHEAD_H
 #define BD_VIDEO_INPUT_PACKETS_AHEAD_H
 
@@ -11,8 +11,8 @@
 
 #include "video/input/libav_input.h"
 
-/* Most packets that wait, and their bytes. Where they do not reach the wanted picture, all that
- * follows up to it is decoded. */
+/* Most packets that wait, and their bytes, but for the last packet. Where they do not reach the
+ * wanted picture, all that follows up to it is decoded. */
 enum { bd_packets_most = 1024, bd_packets_most_bytes = 64 << 20 };
 
 /* To be cleared before the first use. */

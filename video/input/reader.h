@@ -96,11 +96,11 @@ enum bd_status bd_reader_read(struct bd_reader *reader, struct bd_frame *frame);
 
 /* As bd_reader_read, for the next frame whose pts is at least `pts`. The frames before it are not
  * converted to pictures, which is most of the work with hardware decoding. Those that no
- * later frame needs are not decoded either: all frames of picture codecs (JPEG, PNG); with H.264,
- * HEVC, VP8 and VP9 those before the last key frame that starts anew; of H.264 some more. What is
- * damaged in frames that are not decoded is not counted. index follows from the time, as after a
- * seek. Where the times of packets differ from those of their frames, the frame may be a few later
- * than the first such one. */
+ * later frame needs are mostly not decoded either: all frames of picture codecs (JPEG, PNG); with
+ * H.264, HEVC, VP8 and VP9 those before the last key frame that starts anew; of H.264 some more.
+ * What is damaged in frames that are not decoded is not counted. index follows from the time, as
+ * after a seek. Where the times of packets differ from those of their frames, the frame may be a
+ * few later than the first such one. */
 enum bd_status bd_reader_read_from(struct bd_reader *reader, int64_t pts, struct bd_frame *frame);
 
 /* Continues at the first frame with a time >= `seconds` from the first frame's; behind the end the

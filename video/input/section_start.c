@@ -29,37 +29,52 @@ static const uint8_t *next_unit(const AVPacket *packet, int size, int64_t *at)
     return from + 3 < packet->size ? data + from + 3 : NULL;
 }
 
-/* What a NAL unit holds. */
-enum content { OTHER, PICTURE, IDR, PARAMETERS };
+/* What NAL units hold. */
+enum {
+    PICTURE = 1,
+    IDR = 2,
+    SEQUENCE_PARAMETERS = 4,
+    PICTURE_PARAMETERS = 8,
+    OTHER_PARAMETERS = 16,
+    PARAMETERS = SEQUENCE_PARAMETERS | PICTURE_PARAMETERS | OTHER_PARAMETERS
+};
 
-static enum content content_of(const AVCodecContext *decoder, const uint8_t *unit)
+static int content_of_h264(const uint8_t *unit)
 {
-    enum { h264_idr = 5, h264_sps = 7, h264_pps = 8, h264_extension = 13, h264_subset = 15 };
-    enum { hevc_idr_w_radl = 19, hevc_idr_n_lp = 20, hevc_vps = 32, hevc_pps = 34 };
-    const int h264 = *unit & 31, hevc = *unit >> 1 & 63;
-    if (decoder->codec_id == AV_CODEC_ID_H264) {
-        if (h264 == h264_sps || h264 == h264_pps || h264 == h264_extension || h264 == h264_subset)
-            return PARAMETERS;
-        return h264 == h264_idr ? IDR : h264 > 0 && h264 < h264_idr ? PICTURE : OTHER;
-    }
-    if (hevc >= hevc_vps)
-        return hevc <= hevc_pps ? PARAMETERS : OTHER;
-    return hevc == hevc_idr_w_radl || hevc == hevc_idr_n_lp ? IDR : PICTURE;
+    enum { idr = 5, sps = 7, pps = 8, extension = 13, subset = 15 };
+    const int type = *unit & 31;
+    if (type == extension || type == subset)
+        return OTHER_PARAMETERS;
+    return type == sps              ? SEQUENCE_PARAMETERS
+           : type == pps            ? PICTURE_PARAMETERS
+           : type == idr            ? IDR
+           : type > 0 && type < idr ? PICTURE
+                                    : 0;
 }
 
-/* Whether the packet holds such a unit; parameters come before the pictures that need them. */
-static bool holds(const AVCodecContext *decoder, const AVPacket *packet, enum content content)
+static int content_of_hevc(const uint8_t *unit)
+{
+    enum { idr_w_radl = 19, idr_n_lp = 20, vps = 32, sps = 33, pps = 34 };
+    const int type = *unit >> 1 & 63;
+    if (type == idr_w_radl || type == idr_n_lp)
+        return IDR;
+    return type < vps    ? PICTURE
+           : type == vps ? OTHER_PARAMETERS
+           : type == sps ? SEQUENCE_PARAMETERS
+           : type == pps ? PICTURE_PARAMETERS
+                         : 0;
+}
+
+/* What the packet holds up to the first unit of its picture. */
+static int contents(const AVCodecContext *decoder, const AVPacket *packet)
 {
     const int size = length_size(decoder);
     const uint8_t *unit;
-    for (int64_t at = 0; (unit = next_unit(packet, size, &at));) {
-        const enum content its = content_of(decoder, unit);
-        if (its == content)
-            return true;
-        if (content == PARAMETERS && its != OTHER)
-            break;
-    }
-    return false;
+    int found = 0;
+    for (int64_t at = 0; !(found & (PICTURE | IDR)) && (unit = next_unit(packet, size, &at));)
+        found |=
+            decoder->codec_id == AV_CODEC_ID_H264 ? content_of_h264(unit) : content_of_hevc(unit);
+    return found;
 }
 
 static bool has_nal_units(enum AVCodecID codec)
@@ -77,11 +92,16 @@ bool bd_sections_known(enum AVCodecID codec)
 bool bd_sections_start(const AVCodecContext *decoder, const AVPacket *packet)
 {
     return (packet->flags & AV_PKT_FLAG_KEY) &&
-           (!has_nal_units(decoder->codec_id) || holds(decoder, packet, IDR));
+           (!has_nal_units(decoder->codec_id) || contents(decoder, packet) & IDR);
 }
 
-bool bd_sections_parameters(const AVCodecContext *decoder, const AVPacket *packet)
+enum bd_parameters bd_sections_parameters(const AVCodecContext *decoder, const AVPacket *packet)
 {
-    return av_packet_get_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, NULL) ||
-           (has_nal_units(decoder->codec_id) && holds(decoder, packet, PARAMETERS));
+    const int both = SEQUENCE_PARAMETERS | PICTURE_PARAMETERS;
+    if (av_packet_get_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, NULL))
+        return BD_PARAMETERS_ALL;
+    const int found = has_nal_units(decoder->codec_id) ? contents(decoder, packet) & PARAMETERS : 0;
+    if ((found & both) == both)
+        return BD_PARAMETERS_ALL;
+    return found ? BD_PARAMETERS_SOME : BD_PARAMETERS_NONE;
 }
