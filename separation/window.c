@@ -276,7 +276,7 @@ static enum bd_status clean_column(struct bd_separator *s, int j, bool first)
     params.looks = bd_recurrence_looks;
     params.look = (unsigned)(j * bd_recurrence_looks);
     if (status == BD_OK)
-        status = ops->project(s->state, bd_sep_rounds, (float)s->options.lambda);
+        status = ops->project(s->state, bd_sep_column_rounds, (float)s->options.lambda);
     if (status == BD_OK)
         status = ops->detect(s->state, &params, first);
     if (status == BD_OK && first)

@@ -107,38 +107,81 @@ static int64_t rows_at(int64_t from, int64_t count)
     return count - from < few_rows ? count - from : few_rows;
 }
 
-static void widen(int64_t count, const float *x, double *wide)
+/* e := `count` rows from row `from` of X - B C, column j. */
+static void form_residual(const struct sweep *sweep, int j, int64_t from, int64_t count, float *e)
 {
-    for (int64_t i = 0; i < count; i++)
-        wide[i] = x[i];
+    const struct bd_cpu_separator *state = sweep->state;
+    const int slot = sweep->order[j];
+    prefetch(sweep, j, from, count);
+    state->exact->residual(count, bd_sep_column(state, slot) + from, state->basis + from, state->ld,
+                           state->rank, bd_sep_coefficients(state, slot), sweep->lambda, e);
+}
+
+/* Sums over the rows of a chunk. E = X - B C is at most lambda, so its products need fewer digits
+ * than those of X. */
+struct chunk_sums {
+    double b_b[bd_max_rank][bd_max_rank];   /* B^T B */
+    double e_b[bd_max_window][bd_max_rank]; /* E^T B */
+    double e_e[bd_max_window];              /* E^T e, e the newest column of E */
+};
+
+/* Rows from row `from`. */
+static void sum_rows(const struct sweep *sweep, int64_t from, int64_t rows, struct chunk_sums *sums)
+{
+    const struct bd_cpu_separator *state = sweep->state;
+    const float *b = state->basis + from;
+    float e[few_rows], newest[few_rows];
+    for (int k = 0; k < state->rank; k++)
+        for (int l = 0; l < state->rank; l++)
+            state->kernels->dot(rows, b + k * state->ld, b + l * state->ld, &sums->b_b[k][l]);
+    if (sweep->gram)
+        form_residual(sweep, sweep->count - 1, from, rows, newest);
+    for (int j = 0; j < sweep->count; j++) {
+        form_residual(sweep, j, from, rows, e);
+        state->kernels->multiply_residual(rows, e, b, state->ld, state->rank,
+                                          sweep->gram ? newest : NULL, sums->e_b[j], &sums->e_e[j]);
+    }
+}
+
+/* The chunk's part of X_j^T B(:, k). */
+static double product_with_basis(const struct sweep *sweep, const struct chunk_sums *sums, int j,
+                                 int k)
+{
+    const struct bd_cpu_separator *state = sweep->state;
+    const float *c = bd_sep_coefficients(state, sweep->order[j]);
+    double sum = sums->e_b[j][k];
+    for (int l = 0; l < state->rank; l++)
+        sum += (double)c[l] * sums->b_b[k][l];
+    return sum;
 }
 
 /* The chunk's parts of X_j^T b for each column j, b the first column of B; behind them, with
- * sweep->gram, those of X_j^T x, x the newest column of X. */
+ * sweep->gram, those of X_j^T x, x the newest column of X: with X = B C + E and its x = B c + e,
+ * (X^T B) c + C^T (B^T e) + E^T e. */
 static void multiply_chunk(void *arg, int64_t item, int thread)
 {
     (void)thread;
     const struct sweep *sweep = arg;
-    struct bd_cpu_separator *state = sweep->state;
+    const struct bd_cpu_separator *state = sweep->state;
+    const int newest = sweep->count - 1;
     const int64_t chunk = sweep->chunks + item;
     int64_t first, count = bd_sep_range(state, chunk, &first);
     double *products = state->partial + chunk * 2 * state->shape.window;
     double *gram = products + state->shape.window;
-    float x[few_rows];
-    double b[few_rows], newest[few_rows];
-    memset(products, 0, 2 * (size_t)state->shape.window * sizeof *products);
-    for (int64_t i = 0; i < count; i += few_rows) {
-        int64_t rows = rows_at(i, count);
-        widen(rows, state->basis + first + i, b);
-        if (sweep->gram) {
-            form_rows(sweep, sweep->count - 1, first + i, rows, x);
-            widen(rows, x, newest);
-        }
-        for (int j = 0; j < sweep->count; j++) {
-            form_rows(sweep, j, first + i, rows, x);
-            state->kernels->dot_widened(rows, x, b, sweep->gram ? newest : NULL, &products[j],
-                                        &gram[j]);
-        }
+    const float *last = bd_sep_coefficients(state, sweep->order[newest]);
+    struct chunk_sums sums;
+    memset(sums.b_b, 0, sizeof sums.b_b);
+    memset(sums.e_b, 0, (size_t)sweep->count * sizeof *sums.e_b);
+    memset(sums.e_e, 0, (size_t)sweep->count * sizeof *sums.e_e);
+    for (int64_t i = 0; i < count; i += few_rows)
+        sum_rows(sweep, first + i, rows_at(i, count), &sums);
+    for (int j = 0; j < sweep->count; j++) {
+        const float *c = bd_sep_coefficients(state, sweep->order[j]);
+        products[j] = product_with_basis(sweep, &sums, j, 0);
+        gram[j] = sums.e_e[j];
+        for (int k = 0; k < state->rank; k++)
+            gram[j] += product_with_basis(sweep, &sums, j, k) * (double)last[k] +
+                       (double)c[k] * sums.e_b[newest][k];
     }
 }
 

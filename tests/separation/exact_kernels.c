@@ -284,21 +284,22 @@ static void test_add_multiple(void **state)
     }
 }
 
-/* The background and the column of X of a basis of any rank, and the multiple of that column for
- * rank 1: each product and each sum is rounded. */
+/* The background, the column of X and its residual of a basis of any rank, and the multiple of that
+ * column for rank 1: each product and each sum is rounded. */
 static void check_form(const struct bd_exact_kernels *kernels, int count, int rank)
 {
     static uint8_t f[most], l[most + guard];
     static float b[bd_max_rank * most];
-    float c[bd_max_rank] = { 180 }, x[most + guard], y[most + guard], lambda = 10;
+    float c[bd_max_rank] = { 180 }, x[most + guard], r[most + guard], y[most + guard], lambda = 10;
     fill_bytes(f, most);
     fill_floats(b, rank * most, 1);
     fill_floats(c + 1, bd_max_rank - 1, 30);
     memset(l, untouched, sizeof l);
     for (int i = 0; i < most + guard; i++)
-        x[i] = y[i] = -7;
+        x[i] = r[i] = y[i] = -7;
     kernels->background(count, b, most, rank, c, l);
     kernels->form(count, f, b, most, rank, c, lambda, x);
+    kernels->residual(count, f, b, most, rank, c, lambda, r);
     if (rank == 1)
         kernels->add_formed(count, f, b, c[0], lambda, 0.0137F, y);
     for (int i = 0; i < count; i++) {
@@ -309,6 +310,7 @@ static void check_form(const struct bd_exact_kernels *kernels, int count, int ra
         }
         e = (float)f[i] - want;
         e = e > lambda ? lambda : e < -lambda ? -lambda : e;
+        assert_true(r[i] == e);
         e = want + e;
         assert_true(x[i] == e);
         want = want + 0.5F;
@@ -317,7 +319,7 @@ static void check_form(const struct bd_exact_kernels *kernels, int count, int ra
         assert_true(rank > 1 || y[i] == -7 + product);
     }
     for (int i = count; i < count + guard; i++)
-        assert_true(l[i] == untouched && x[i] == -7 && y[i] == -7);
+        assert_true(l[i] == untouched && x[i] == -7 && y[i] == -7 && r[i] == -7);
 }
 
 static void test_form(void **state)

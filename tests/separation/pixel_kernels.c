@@ -1,6 +1,7 @@
 /* The pixel kernels of every instruction set of this machine against plain definitions: float64 for
  * the sums, sorting for the medians, every candidate against every picture for the stable value.
  */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +40,6 @@ static void test_dot(void **state)
 {
     (void)state;
     static float x[most], y[most];
-    static double wide_x[most], wide_y[most];
     FOR_EACH_VARIANT(kernels)
     for (int i = 0; i < length_count; i++) {
         double want = 0, size = 0;
@@ -57,16 +57,46 @@ static void test_dot(void **state)
             kernels->dot(lengths[i] - from < 512 ? lengths[i] - from : 512, x + from, y + from,
                          &pieces);
         assert_true(pieces == sum);
-        double first = 3, second = 3, alone = 3, none = 3, square = 3;
-        for (int64_t j = 0; j < lengths[i]; j++) {
-            wide_x[j] = x[j];
-            wide_y[j] = y[j];
-        }
-        kernels->dot(lengths[i], x, x, &square);
-        kernels->dot_widened(lengths[i], x, wide_y, wide_x, &first, &second);
-        kernels->dot_widened(lengths[i], x, wide_y, NULL, &alone, &none);
-        assert_true(first == sum && second == square && alone == sum && none == 3);
     }
+}
+
+static void check_residual(const struct bd_pixel_kernels *kernels, int64_t count, int rank)
+{
+    static float e[most], other[most], b[most * bd_max_rank];
+    double products[bd_max_rank], square = 3, none = 3;
+    seed = (uint64_t)(count * 10 + rank);
+    for (int64_t i = 0; i < count; i++) {
+        e[i] = (float)(20 * noise(&seed));
+        other[i] = (float)(20 * noise(&seed));
+    }
+    for (int64_t i = 0; i < most * bd_max_rank; i++)
+        b[i] = (float)noise(&seed);
+    for (int k = 0; k < bd_max_rank; k++)
+        products[k] = 5 + k;
+    kernels->multiply_residual(count, e, b, most, rank, other, products, &square);
+    for (int k = -1; k < bd_max_rank; k++) {
+        const float *column = k < 0 ? other : b + k * most;
+        double sum = k < 0 ? square : products[k], want = k < 0 ? 3 : 5 + k, size = want;
+        for (int64_t i = 0; i < count && k < rank; i++) {
+            want += (double)e[i] * (double)column[i];
+            size += fabs((double)e[i] * (double)column[i]);
+        }
+        assert_true(fabs(sum - want) <= (k < rank ? 8 * (double)FLT_EPSILON * size : 0));
+    }
+    double alone[bd_max_rank];
+    for (int k = 0; k < bd_max_rank; k++)
+        alone[k] = 5 + k;
+    kernels->multiply_residual(count, e, b, most, rank, NULL, alone, &none);
+    assert_true(none == 3 && memcmp(alone, products, sizeof alone) == 0);
+}
+
+static void test_residual(void **state)
+{
+    (void)state;
+    FOR_EACH_VARIANT(kernels)
+    for (int i = 0; i < length_count; i++)
+        for (int rank = 1; rank <= bd_max_rank; rank++)
+            check_residual(kernels, lengths[i], rank);
 }
 
 /* Pictures of `range` different values from `low` on, in one block; columns[j] is the j-th. */
@@ -241,6 +271,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dot),
+        cmocka_unit_test(test_residual),
         cmocka_unit_test(test_stable),
         cmocka_unit_test(test_stable_is_not_longest),
     };

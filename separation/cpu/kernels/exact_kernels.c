@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include <backdrop/separator.h>
+
 #include "linalg/shared/isa.h"
 #include "separation/shared/mask.h"
 #include "separation/shared/rounding.h"
@@ -279,45 +281,29 @@ static void background(int64_t count, const float *b, int64_t ldb, int rank, con
     }
 }
 
-/* e := f - B w */
-BD_INLINE void subtract(int64_t count, const uint8_t *restrict f, const float *restrict b,
-                        int64_t ldb, int rank, const float *w, float *restrict e)
+/* e := clip(f - B w, +-bound) */
+static void residual(int64_t count, const uint8_t *restrict f, const float *restrict b, int64_t ldb,
+                     int rank, const float *w, float bound, float *restrict e)
 {
     if (rank == 1) {
         float only = w[0];
         for (int64_t i = 0; i < count; i++)
-            e[i] = (float)f[i] - b[i] * only;
+            e[i] = clip((float)f[i] - b[i] * only, bound);
         return;
     }
     multiply(count, b, ldb, rank, w, e);
     for (int64_t i = 0; i < count; i++)
-        e[i] = (float)f[i] - e[i];
+        e[i] = clip((float)f[i] - e[i], bound);
 }
 
-BD_INLINE void clip_all(int64_t count, float bound, float *restrict e)
-{
-    for (int64_t i = 0; i < count; i++)
-        e[i] = clip(e[i], bound);
-}
+enum { STRIDE = bd_sep_group_stride, BLOCK = bd_sep_group_block };
 
-BD_INLINE int64_t count_far(int64_t count, float bound, const float *restrict e)
+/* The sum of the groups of a block. */
+BD_INLINE double add_groups(const float *groups)
 {
-    int32_t total = 0;
-    for (int64_t i = 0; i < count; i++)
-        total += fabsf(e[i]) > bound;
-    return total;
-}
-
-/* b^T e of a block. */
-BD_INLINE double add_groups(const float *restrict b, const float *restrict e)
-{
-    enum { stride = bd_sep_group_stride, lanes = 16 };
-    float groups[stride];
+    enum { lanes = 16 };
     double sums[lanes] = { 0 }, total = 0;
-    for (int i = 0; i < stride; i++)
-        groups[i] = b[i] * e[i] + b[i + stride] * e[i + stride] +
-                    b[i + 2 * stride] * e[i + 2 * stride] + b[i + 3 * stride] * e[i + 3 * stride];
-    for (int from = 0; from < stride; from += lanes)
+    for (int from = 0; from < STRIDE; from += lanes)
         for (int i = 0; i < lanes; i++)
             sums[i] += (double)groups[from + i];
     for (int i = 0; i < lanes; i++)
@@ -325,31 +311,79 @@ BD_INLINE double add_groups(const float *restrict b, const float *restrict e)
     return total;
 }
 
+/* b^T e of a block. */
+BD_INLINE double multiply_block(const float *restrict b, const float *restrict e)
+{
+    float groups[STRIDE];
+    for (int i = 0; i < STRIDE; i++)
+        groups[i] = b[i] * e[i] + b[i + STRIDE] * e[i + STRIDE] +
+                    b[i + 2 * STRIDE] * e[i + 2 * STRIDE] + b[i + 3 * STRIDE] * e[i + 3 * STRIDE];
+    return add_groups(groups);
+}
+
+/* b^T clip(f - b w, +-lambda) of a block; *far counts what differs by more than 2 lambda. Rows are
+ * read in order, as memory likes it. */
+BD_INLINE double project_block(const uint8_t *restrict f, const float *restrict b, float w,
+                               float lambda, int64_t *far)
+{
+    float groups[STRIDE] = { 0 };
+    int32_t outliers = 0;
+    for (int from = 0; from < BLOCK; from += STRIDE)
+        for (int i = 0; i < STRIDE; i++) {
+            float e = (float)f[from + i] - b[from + i] * w;
+            if (far)
+                outliers += fabsf(e) > 2 * lambda;
+            groups[i] += b[from + i] * clip(e, lambda);
+        }
+    if (far)
+        *far += outliers;
+    return add_groups(groups);
+}
+
+BD_INLINE int64_t count_far(const uint8_t *restrict f, const float *restrict l, float bound)
+{
+    int32_t total = 0;
+    for (int i = 0; i < BLOCK; i++)
+        total += fabsf((float)f[i] - l[i]) > bound;
+    return total;
+}
+
+/* As project_block, for any rank. */
+BD_INLINE void project_block_on(const uint8_t *f, const float *b, int64_t ldb, int rank,
+                                const float *w, float lambda, double *dw, int64_t *far)
+{
+    float e[BLOCK];
+    if (far) {
+        multiply(BLOCK, b, ldb, rank, w, e);
+        *far += count_far(f, e, 2 * lambda);
+    }
+    residual(BLOCK, f, b, ldb, rank, w, lambda, e);
+    for (int k = 0; k < rank; k++)
+        dw[k] += multiply_block(b + k * ldb, e);
+}
+
 static void project(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
                     const float *w, float lambda, double *dw, int64_t *far)
 {
-    float e[bd_sep_group_block], end[bd_sep_group_block];
-    int64_t outliers = 0;
-    for (int64_t i = 0; i < count; i += bd_sep_group_block) {
-        bool whole = count - i >= bd_sep_group_block;
-        int64_t here = whole ? bd_sep_group_block : count - i;
-        subtract(here, f + i, b + i, ldb, rank, w, e);
-        if (far)
-            outliers += count_far(here, 2 * lambda, e);
-        clip_all(here, lambda, e);
-        if (!whole) {
-            memset(e + here, 0, (size_t)(bd_sep_group_block - here) * sizeof *e);
-            memset(end, 0, sizeof end);
-        }
-        for (int k = 0; k < rank; k++) {
-            const float *column = b + k * ldb + i;
-            if (!whole)
-                memcpy(end, column, (size_t)here * sizeof *end);
-            dw[k] += add_groups(whole ? column : end, e);
-        }
-    }
+    int64_t i = 0;
     if (far)
-        *far = outliers;
+        *far = 0;
+    if (rank == 1 && far)
+        for (; i + BLOCK <= count; i += BLOCK)
+            dw[0] += project_block(f + i, b + i, w[0], lambda, far);
+    else if (rank == 1)
+        for (; i + BLOCK <= count; i += BLOCK)
+            dw[0] += project_block(f + i, b + i, w[0], lambda, NULL);
+    for (; i + BLOCK <= count; i += BLOCK)
+        project_block_on(f + i, b + i, ldb, rank, w, lambda, dw, far);
+    if (i == count)
+        return;
+    uint8_t end[BLOCK] = { 0 };
+    float columns[bd_max_rank * BLOCK] = { 0 };
+    memcpy(end, f + i, (size_t)(count - i));
+    for (int k = 0; k < rank; k++)
+        memcpy(columns + k * BLOCK, b + k * ldb + i, (size_t)(count - i) * sizeof *columns);
+    project_block_on(end, columns, BLOCK, rank, w, lambda, dw, far);
 }
 
 static void form(int64_t count, const uint8_t *restrict f, const float *restrict b, int64_t ldb,
@@ -386,6 +420,7 @@ const struct bd_exact_kernels TABLE = {
     .add_multiple = add_multiple,
     .background = background,
     .project = project,
+    .residual = residual,
     .form = form,
     .add_formed = add_formed,
 };

@@ -74,6 +74,10 @@ struct bd_exact_kernels {
     void (*project)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
                     const float *w, float lambda, double *dw, int64_t *far);
 
+    /* e := clip(f - B c, +-lambda). */
+    void (*residual)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
+                     const float *c, float lambda, float *e);
+
     /* x := B c + clip(f - B c, +-lambda). */
     void (*form)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
                  const float *c, float lambda, float *x);

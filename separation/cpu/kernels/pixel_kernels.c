@@ -34,34 +34,43 @@ static void dot(int64_t count, const float *x, const float *y, double *sum_of_al
         *sum_of_all += (double)x[i] * (double)y[i];
 }
 
-BD_INLINE doubles load_widened(const double *p)
+/* The sum of all lanes. */
+BD_INLINE double sum_of(doubles v)
 {
-    doubles v;
-    memcpy(&v, p, sizeof v);
-    return v;
+    double sums[LANES];
+    memcpy(sums, &v, sizeof sums);
+    for (int half = LANES / 2; half; half /= 2)
+        for (int j = 0; j < half; j++)
+            sums[j] += sums[j + half];
+    return sums[0];
 }
 
-static void dot_widened(int64_t count, const float *x, const double *y, const double *z,
-                        double *first, double *second)
+/* x^T y of small numbers. */
+BD_INLINE double multiply(int64_t count, const float *x, const float *y)
 {
+    doubles sums = { 0 };
     int64_t i = 0;
     for (; i + TILE <= count; i += TILE) {
-        doubles one = { 0 }, two = { 0 };
-        for (int64_t j = i; j < i + TILE; j += LANES) {
-            doubles wide = __builtin_convertvector(load(x + j), doubles);
-            one += wide * load_widened(y + j);
-            if (z)
-                two += wide * load_widened(z + j);
+        floats even = { 0 }, odd = { 0 };
+        for (int64_t j = i; j < i + TILE; j += 2 * LANES) {
+            even += load(x + j) * load(y + j);
+            odd += load(x + j + LANES) * load(y + j + LANES);
         }
-        for (int j = 0; j < LANES; j++) {
-            *first += one[j];
-            *second += two[j];
-        }
+        sums += __builtin_convertvector(even + odd, doubles);
     }
-    for (; i < count; i++) {
-        *first += (double)x[i] * y[i];
-        *second += z ? (double)x[i] * z[i] : 0;
-    }
+    double sum = sum_of(sums);
+    for (; i < count; i++)
+        sum += (double)x[i] * (double)y[i];
+    return sum;
+}
+
+static void multiply_residual(int64_t count, const float *e, const float *b, int64_t ldb, int rank,
+                              const float *other, double *products, double *square)
+{
+    for (int k = 0; k < rank; k++)
+        products[k] += multiply(count, e, b + k * ldb);
+    if (other)
+        *square += multiply(count, e, other);
 }
 
 #include "separation/cpu/kernels/stable_value.inc"
@@ -70,6 +79,6 @@ static void dot_widened(int64_t count, const float *x, const double *y, const do
 extern const struct bd_pixel_kernels TABLE;
 const struct bd_pixel_kernels TABLE = {
     .dot = dot,
-    .dot_widened = dot_widened,
+    .multiply_residual = multiply_residual,
     .stable = stable_value,
 };

@@ -12,10 +12,11 @@ struct bd_pixel_kernels {
      * the bit. */
     void (*dot)(int64_t count, const float *x, const float *y, double *sum);
 
-    /* *first += x^T y, *second += x^T z, in float64, as two calls of `dot` to the bit; z may be
-     * NULL. y and z hold float32 numbers that were widened before: many x meet the same ones. */
-    void (*dot_widened)(int64_t count, const float *x, const double *y, const double *z,
-                        double *first, double *second);
+    /* products[k] += B(:, k)^T e for each of the `rank` columns of B, which are ldb floats apart,
+     * and *square += e^T other; other may be NULL. e and other are residuals, small against a
+     * frame: 16 products at most are added up in float32, their sums in float64. */
+    void (*multiply_residual)(int64_t count, const float *e, const float *b, int64_t ldb, int rank,
+                              const float *other, double *products, double *square);
 
     /* The stable value (bd_separation_ops.stable) of each pixel of a window of n <= bd_max_stable
      * pictures, oldest first, with `channels` interleaved bytes a pixel: value[pixels x channels],
