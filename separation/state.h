@@ -11,11 +11,10 @@
 #include <backdrop/separator.h>
 
 enum {
-    /* Rounds of the robust projection: of a frame, which starts from the frame before, of a column
-     * of the window, and after a start or a seek. */
-    bd_sep_rounds = 1,
-    bd_sep_column_rounds = 3,
-    bd_sep_start_rounds = 10,
+    /* Rounds of the robust projection. */
+    bd_sep_rounds = 1,        /* of a frame; it starts from the frame before */
+    bd_sep_column_rounds = 3, /* of a picture long after the one before, such as a column */
+    bd_sep_start_rounds = 10, /* after a start or a seek */
     bd_sep_lag = 3 /* frames from a frame to the decision on the light that it enters; the
                       largest depth of a backend */
 };

@@ -375,7 +375,7 @@ enum bd_status bd_separator_look_after(struct bd_separator *s, int number, const
     params.columns = params.looks = params.mirrors = params.lasting = 0;
     status = ops->load(s->state, picture, stride);
     if (status == BD_OK)
-        status = ops->project(s->state, bd_sep_rounds, (float)s->options.lambda);
+        status = ops->project(s->state, bd_sep_column_rounds, (float)s->options.lambda);
     return status == BD_OK ? ops->detect(s->state, &params, 0) : status;
 }
 

@@ -73,8 +73,9 @@ static double count_and_fit(struct bd_cpu_separator *state, float lambda)
     return (double)outliers;
 }
 
-/* The first round. Where the light has changed w is brought near before it, for the usual rounds to
- * finish. What that does not explain is no change of light: w is that of a usual round. */
+/* The first round. Where the light has changed w is brought near before it, for later rounds or
+ * frames to finish. What that does not explain is no change of light: w is that of a usual round.
+ */
 static void first_round(struct bd_cpu_separator *state, float lambda)
 {
     float before[bd_max_rank], usual[bd_max_rank];

@@ -117,8 +117,8 @@ static void form_residual(const struct sweep *sweep, int j, int64_t from, int64_
                            state->rank, bd_sep_coefficients(state, slot), sweep->lambda, e);
 }
 
-/* Sums over the rows of a chunk. E = X - B C is at most lambda, so its products need fewer digits
- * than those of X. */
+/* Sums over the rows of a chunk. E = X - B C is at most lambda, which is small against X: its
+ * products need fewer digits. */
 struct chunk_sums {
     double b_b[bd_max_rank][bd_max_rank];   /* B^T B */
     double e_b[bd_max_window][bd_max_rank]; /* E^T B */
@@ -156,8 +156,8 @@ static double product_with_basis(const struct sweep *sweep, const struct chunk_s
 }
 
 /* The chunk's parts of X_j^T b for each column j, b the first column of B; behind them, with
- * sweep->gram, those of X_j^T x, x the newest column of X: with X = B C + E and its x = B c + e,
- * (X^T B) c + C^T (B^T e) + E^T e. */
+ * sweep->gram, those of X_j^T x, x the newest column of X. With X = B C + E, and c and e the
+ * newest columns of C and E, that is (X^T B) c + C^T (B^T e) + E^T e. */
 static void multiply_chunk(void *arg, int64_t item, int thread)
 {
     (void)thread;

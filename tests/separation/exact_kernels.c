@@ -20,7 +20,8 @@
 
 enum { most = 1100, guard = 3, most_side = 15, untouched = 77 };
 
-static const int lengths[] = { 1, 2, 15, 16, 17, 63, 64, 65, 255, 256, 257, 300, 1023, most };
+static const int lengths[] = { 1,   2,   15,  16,  17,  63,   64,   65,  255,
+                               256, 257, 300, 512, 513, 1023, 1024, most };
 enum { length_count = sizeof lengths / sizeof lengths[0] };
 
 static uint64_t seed;

@@ -321,8 +321,8 @@ BD_INLINE double multiply_block(const float *restrict b, const float *restrict e
     return add_groups(groups);
 }
 
-/* b^T clip(f - b w, +-lambda) of a block; *far counts what differs by more than 2 lambda. Rows are
- * read in order, as memory likes it. */
+/* b^T clip(f - b w, +-lambda) of a block; *far (NULL: not wanted) counts what differs from b w by
+ * more than 2 lambda. Rows are read in order, which memory serves fastest. */
 BD_INLINE double project_block(const uint8_t *restrict f, const float *restrict b, float w,
                                float lambda, int64_t *far)
 {
@@ -340,24 +340,20 @@ BD_INLINE double project_block(const uint8_t *restrict f, const float *restrict 
     return add_groups(groups);
 }
 
-BD_INLINE int64_t count_far(const uint8_t *restrict f, const float *restrict l, float bound)
-{
-    int32_t total = 0;
-    for (int i = 0; i < BLOCK; i++)
-        total += fabsf((float)f[i] - l[i]) > bound;
-    return total;
-}
-
 /* As project_block, for any rank. */
 BD_INLINE void project_block_on(const uint8_t *f, const float *b, int64_t ldb, int rank,
                                 const float *w, float lambda, double *dw, int64_t *far)
 {
     float e[BLOCK];
-    if (far) {
-        multiply(BLOCK, b, ldb, rank, w, e);
-        *far += count_far(f, e, 2 * lambda);
+    int32_t outliers = 0;
+    multiply(BLOCK, b, ldb, rank, w, e);
+    for (int i = 0; i < BLOCK; i++) {
+        float difference = (float)f[i] - e[i];
+        outliers += fabsf(difference) > 2 * lambda;
+        e[i] = clip(difference, lambda);
     }
-    residual(BLOCK, f, b, ldb, rank, w, lambda, e);
+    if (far)
+        *far += outliers;
     for (int k = 0; k < rank; k++)
         dw[k] += multiply_block(b + k * ldb, e);
 }

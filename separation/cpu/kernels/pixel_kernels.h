@@ -14,7 +14,7 @@ struct bd_pixel_kernels {
 
     /* products[k] += B(:, k)^T e for each of the `rank` columns of B, which are ldb floats apart,
      * and *square += e^T other; other may be NULL. e and other are residuals, small against a
-     * frame: 16 products at most are added up in float32, their sums in float64. */
+     * frame: at most 16 products are added up in float32, and these sums in float64. */
     void (*multiply_residual)(int64_t count, const float *e, const float *b, int64_t ldb, int rank,
                               const float *other, double *products, double *square);
 
