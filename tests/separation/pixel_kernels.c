@@ -87,7 +87,9 @@ static void check_residual(const struct bd_pixel_kernels *kernels, int64_t count
     for (int k = 0; k < bd_max_rank; k++)
         alone[k] = 5 + k;
     kernels->multiply_residual(count, e, b, most, rank, NULL, alone, &none);
-    assert_true(none == 3 && memcmp(alone, products, sizeof alone) == 0);
+    assert_true(none == 3);
+    for (int k = 0; k < bd_max_rank; k++)
+        assert_true(alone[k] == products[k]);
 }
 
 static void test_residual(void **state)
