@@ -331,8 +331,7 @@ BD_INLINE double project_block(const uint8_t *restrict f, const float *restrict 
     for (int from = 0; from < BLOCK; from += STRIDE)
         for (int i = 0; i < STRIDE; i++) {
             float e = (float)f[from + i] - b[from + i] * w;
-            if (far)
-                outliers += fabsf(e) > 2 * lambda;
+            outliers += fabsf(e) > 2 * lambda;
             groups[i] += b[from + i] * clip(e, lambda);
         }
     if (far)
@@ -364,12 +363,8 @@ static void project(int64_t count, const uint8_t *f, const float *b, int64_t ldb
     int64_t i = 0;
     if (far)
         *far = 0;
-    if (rank == 1 && far)
-        for (; i + BLOCK <= count; i += BLOCK)
-            dw[0] += project_block(f + i, b + i, w[0], lambda, far);
-    else if (rank == 1)
-        for (; i + BLOCK <= count; i += BLOCK)
-            dw[0] += project_block(f + i, b + i, w[0], lambda, NULL);
+    for (; rank == 1 && i + BLOCK <= count; i += BLOCK)
+        dw[0] += project_block(f + i, b + i, w[0], lambda, far);
     for (; i + BLOCK <= count; i += BLOCK)
         project_block_on(f + i, b + i, ldb, rank, w, lambda, dw, far);
     if (i == count)

@@ -46,7 +46,7 @@ BD_INLINE double sum_of(doubles v)
 }
 
 /* x^T y of small numbers. */
-BD_INLINE double multiply(int64_t count, const float *x, const float *y)
+BD_INLINE double dot_small(int64_t count, const float *x, const float *y)
 {
     doubles sums = { 0 };
     int64_t i = 0;
@@ -68,9 +68,9 @@ static void multiply_residual(int64_t count, const float *e, const float *b, int
                               const float *other, double *products, double *square)
 {
     for (int k = 0; k < rank; k++)
-        products[k] += multiply(count, e, b + k * ldb);
+        products[k] += dot_small(count, e, b + k * ldb);
     if (other)
-        *square += multiply(count, e, other);
+        *square += dot_small(count, e, other);
 }
 
 #include "separation/cpu/kernels/stable_value.inc"
