@@ -13,21 +13,27 @@
 /* The oldest architecture that the kernels are built for. */
 enum { oldest_capability = 80 };
 
-/* Threads of the host that copy pictures of several lanes, at most: 8 MB take 210 us with eight,
- * 290 with four (gpu/separation/state.cuh). */
+/* Threads of the host that load and separate frames of several lanes, at most: to copy 8 MB takes
+ * 210 us with eight, 290 with four (gpu/separation/state.cuh). */
 enum { lane_threads = 8 };
 
 /* Readers wait for all of the GPU; the writer captures. */
 static pthread_rwlock_t waiting = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_mutex_t capturing = PTHREAD_MUTEX_INITIALIZER;
 
 bool bd_cuda_begin_capture(void)
 {
-    return pthread_rwlock_trywrlock(&waiting) == 0;
+    pthread_mutex_lock(&capturing);
+    const bool begun = pthread_rwlock_trywrlock(&waiting) == 0;
+    if (!begun)
+        pthread_mutex_unlock(&capturing);
+    return begun;
 }
 
 void bd_cuda_end_capture(void)
 {
     pthread_rwlock_unlock(&waiting);
+    pthread_mutex_unlock(&capturing);
 }
 
 void bd_cuda_begin_waiting(void)
@@ -49,27 +55,36 @@ int bd_cuda_blocks(void)
 
 #ifdef BD_DEVELOPER
 static struct {
+    atomic_bool armed;    /* else no lock is taken */
+    pthread_mutex_t lock; /* threads of several lanes make calls at once */
     cudaError_t error;
     int after;
-} injected;
+} injected = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 int bd_cuda_inject(cudaError_t error, int after)
 {
+    pthread_mutex_lock(&injected.lock);
     int left = injected.after;
     injected.error = error;
     injected.after = after;
+    atomic_store(&injected.armed, error != cudaSuccess);
+    pthread_mutex_unlock(&injected.lock);
     return left;
 }
 
 /* The injected fault in place of `error`, if it is its turn. */
 static cudaError_t with_fault(cudaError_t error, int allocation)
 {
-    if (injected.error == cudaSuccess)
+    if (!atomic_load(&injected.armed))
         return error;
-    if ((injected.error == cudaErrorMemoryAllocation) != allocation || injected.after-- > 0)
-        return error;
-    error = injected.error;
-    injected.error = cudaSuccess;
+    pthread_mutex_lock(&injected.lock);
+    if (injected.error != cudaSuccess &&
+        (injected.error == cudaErrorMemoryAllocation) == allocation && injected.after-- <= 0) {
+        error = injected.error;
+        injected.error = cudaSuccess;
+        atomic_store(&injected.armed, false);
+    }
+    pthread_mutex_unlock(&injected.lock);
     return error;
 }
 #else

@@ -72,8 +72,8 @@ void bd_cuda_free_host(void *data);
 
 /* The capture of a stream and calls that wait for all of the GPU exclude each other in a process:
  * such a call breaks a capture, and may crash in the driver meanwhile. A decoder makes such calls
- * when it is opened, emptied and closed. False: another thread waits so, or captures; then nothing
- * is to be ended. */
+ * when it is opened, emptied and closed. False: another thread waits so; then nothing is to be
+ * ended. Captures of several threads come one after the other. */
 bool bd_cuda_begin_capture(void);
 void bd_cuda_end_capture(void);
 

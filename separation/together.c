@@ -1,4 +1,7 @@
 /* The live separator: frames of several separators, submitted together. */
+#include <pthread.h>
+#include <string.h>
+
 #include "separation/state.h"
 
 enum { most_together = 32 }; /* frames that the table gets in one call */
@@ -9,9 +12,25 @@ struct together {
     const int64_t *strides;
     const double *times;
     int of[most_together]; /* load i is of separator of[i] */
-    enum bd_status status; /* the last failure */
+    pthread_mutex_t lock;  /* of what follows */
+    enum bd_status status; /* of the last separator that failed, and which that is */
+    int failed;
+    char detail[bd_detail_size]; /* what its thread said */
 };
 
+/* Keeps the failure of the last separator, in the order of the call: not of the threads. */
+static void note_failure(struct together *t, int j, enum bd_status status)
+{
+    pthread_mutex_lock(&t->lock);
+    if (j >= t->failed) {
+        t->failed = j;
+        t->status = status;
+        memcpy(t->detail, bd_error_detail(), sizeof t->detail);
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* By any thread. */
 static void separate_loaded(void *arg, int i, enum bd_status status)
 {
     struct together *t = arg;
@@ -19,7 +38,7 @@ static void separate_loaded(void *arg, int i, enum bd_status status)
     if (status == BD_OK)
         status = bd_sep_separate(t->separators[j], t->times[j]);
     if (status != BD_OK)
-        t->status = status;
+        note_failure(t, j, status);
 }
 
 /* Separators first .. end - 1, by the table's function for several. */
@@ -30,14 +49,15 @@ static void submit_some(struct together *t, int first, int end)
     for (int j = first; j < end; j++) {
         const enum bd_status status = bd_sep_prepare(t->separators[j], t->times[j]);
         if (status != BD_OK) {
-            t->status = status;
+            note_failure(t, j, status);
             continue;
         }
         loads[count] =
             (struct bd_separation_load){ t->separators[j]->state, t->pictures[j], t->strides[j] };
         t->of[count++] = j;
     }
-    t->separators[0]->backend->ops->separation->load_several(loads, count, separate_loaded, t);
+    if (count)
+        t->separators[0]->backend->ops->separation->load_several(loads, count, separate_loaded, t);
 }
 
 /* Whether separator j differs from those before it, and has their backend. */
@@ -74,21 +94,22 @@ enum bd_status bd_separator_submit_all(struct bd_separator *const *separators, i
                                        const uint8_t *const *pictures, const int64_t *strides,
                                        const double *times)
 {
-    struct together t = {
-        .separators = separators, .pictures = pictures, .strides = strides, .times = times
-    };
+    struct together t = { .separators = separators,
+                          .pictures = pictures,
+                          .strides = strides,
+                          .times = times,
+                          .lock = PTHREAD_MUTEX_INITIALIZER };
     const enum bd_status status = check_all(&t, count);
     if (status != BD_OK)
         return status;
-    if (count > 1 && separators[0]->backend->ops->separation->load_several) {
-        for (int first = 0; first < count; first += most_together)
-            submit_some(&t, first, count - first < most_together ? count : first + most_together);
-        return t.status;
-    }
-    for (int j = 0; j < count; j++) {
+    const bool several = count > 1 && separators[0]->backend->ops->separation->load_several;
+    for (int first = 0; several && first < count; first += most_together)
+        submit_some(&t, first, count - first < most_together ? count : first + most_together);
+    for (int j = 0; !several && j < count; j++) {
         const enum bd_status one =
             bd_separator_submit(separators[j], pictures[j], strides[j], times[j]);
-        t.status = one != BD_OK ? one : t.status;
+        if (one != BD_OK)
+            note_failure(&t, j, one);
     }
-    return t.status;
+    return t.status == BD_OK ? BD_OK : bd_fail(t.status, "%s", t.detail);
 }

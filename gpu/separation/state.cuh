@@ -156,10 +156,8 @@ struct bd_cuda_separator {
     int pending;                          /* its upload has not been enqueued yet */
     int fetched;                          /* but that of the rates: the picture is there */
     int together;                         /* it was loaded with those of other separators */
-    int unreleased;                /* graphs have uploaded frames since `released` was recorded */
-    struct bd_sep_copying copying; /* of load_several */
-    int copied;                    /* 1: that has ended; atomic */
-    const uint8_t *f;              /* the frame in hand: a buffer or a column of W */
+    int unreleased;   /* graphs have uploaded frames since `released` was recorded */
+    const uint8_t *f; /* the frame in hand: a buffer or a column of W */
 
     struct bd_sep_set sets[bd_sep_most_sets];
     int set_count; /* in use: bd_sep_depth or all */

@@ -89,7 +89,7 @@ static enum bd_status enqueue(struct bd_cuda_separator *s, const struct bd_sep_s
     return status;
 }
 
-/* Leaves NULL in to->exec[part] where another thread captures or waits for all of the GPU. */
+/* Leaves NULL in to->exec[part] where another thread waits for all of the GPU. */
 static enum bd_status capture_part(struct bd_cuda_separator *s, const struct bd_sep_step *step,
                                    struct bd_sep_graph *to, int part)
 {

@@ -11,6 +11,7 @@
 #include "gpu/separation/state.cuh"
 
 static const char *const what = "the separator";
+static const char *const uploading = "uploading a frame";
 
 /* `event` completes when the work enqueued on `stream` so far is done. */
 static enum bd_status record(cudaEvent_t event, cudaStream_t stream)
@@ -47,7 +48,7 @@ static enum bd_status begin_load(struct bd_cuda_separator *s, const uint8_t *pic
     if (!s->pending) /* else the frame loaded before was never read, and its buffer is free */
         s->buffer = (s->buffer + 1) % bd_sep_buffers;
     *copying = { s->staging[s->buffer], picture, row, stride, height, height };
-    return bd_cuda_check(cudaEventSynchronize(s->uploaded[s->buffer]), "uploading a frame");
+    return bd_cuda_check(cudaEventSynchronize(s->uploaded[s->buffer]), uploading);
 }
 
 /* The picture has been copied. */
@@ -108,17 +109,16 @@ static __global__ void copy_picture(uint8_t *to, const uint8_t *from, int64_t ro
 static enum bd_status enqueue_copy(struct bd_cuda_separator *s, const struct bd_sep_copying *c,
                                    enum reach reach)
 {
-    static const char enqueued[] = "uploading a frame";
     uint8_t *to = s->frames[s->buffer];
     if (reach == reach_transfer)
         return bd_cuda_check(cudaMemcpy2DAsync(to, (size_t)c->row, c->from, (size_t)c->stride,
                                                (size_t)c->row, (size_t)c->height, cudaMemcpyDefault,
                                                s->upload),
-                             enqueued);
+                             uploading);
     const bool words = ((uintptr_t)c->from | (uintptr_t)c->stride | (uintptr_t)c->row) % 4 == 0;
     copy_picture<<<bd_sep_blocks(s->m, 4 * bd_sep_threads), bd_sep_threads, 0, s->upload>>>(
         to, c->from, c->row, c->stride, s->m, words);
-    return bd_cuda_launched(enqueued);
+    return bd_cuda_launched(uploading);
 }
 
 /* Copies a picture that the GPU can read into the buffer in hand, and waits for that: the host has
@@ -132,16 +132,17 @@ static enum bd_status fetch_picture(struct bd_cuda_separator *s,
     if (status == BD_OK)
         status = record(s->uploaded[s->buffer], s->upload);
     if (status == BD_OK)
-        status = bd_cuda_check(cudaEventSynchronize(s->uploaded[s->buffer]), "uploading a frame");
+        status = bd_cuda_check(cudaEventSynchronize(s->uploaded[s->buffer]), uploading);
     if (status == BD_OK)
         end_load(s, 0);
     s->fetched = status == BD_OK;
     return status;
 }
 
-enum bd_status bd_cuda_sep_load(void *arg, const uint8_t *picture, int64_t stride)
+/* `together`: with frames of other separators, which other threads load meanwhile. */
+static enum bd_status load(struct bd_cuda_separator *s, const uint8_t *picture, int64_t stride,
+                           int together)
 {
-    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     struct bd_sep_copying copying;
     enum bd_status status = begin_load(s, picture, stride, &copying);
     if (status != BD_OK)
@@ -149,80 +150,51 @@ enum bd_status bd_cuda_sep_load(void *arg, const uint8_t *picture, int64_t strid
     const enum reach reach = reach_of(s, picture);
     if (reach != reach_host)
         return fetch_picture(s, &copying, reach);
-    if (s->copiers) {
+    if (s->copiers && !together) {
         copying.rows = (int)((bd_sep_copy_bytes + copying.row - 1) / copying.row);
         bd_pool_run(s->copiers, copy_rows, &copying, bd_sep_blocks(copying.height, copying.rows));
     } else {
         copy_rows(&copying, 0, 0);
     }
-    end_load(s, 0);
+    end_load(s, together);
     return BD_OK;
 }
 
-/* The loads of several separators, and the first of them that is not done with. */
+enum bd_status bd_cuda_sep_load(void *arg, const uint8_t *picture, int64_t stride)
+{
+    return load((struct bd_cuda_separator *)arg, picture, stride, 0);
+}
+
 struct several {
     const struct bd_separation_load *loads;
-    int count, next;
     void (*loaded)(void *arg, int i, enum bd_status status);
     void *arg;
 };
 
-static struct bd_cuda_separator *separator_of(const struct several *all, int64_t i)
+/* Loads and separates a frame: launches take longer than copies. Thread 0 is the caller of the
+ * library, for which the GPU is current. */
+static void load_one(void *arg, int64_t i, int thread)
 {
-    return (struct bd_cuda_separator *)all->loads[i].state;
-}
-
-/* Calls `loaded` for those that have been copied, in order. By the calling thread. */
-static void go_on(struct several *all)
-{
-    while (all->next < all->count) {
-        const int i = all->next;
-        struct bd_cuda_separator *s = separator_of(all, i);
-        if (!__atomic_load_n(&s->copied, __ATOMIC_ACQUIRE))
-            return;
-        all->next++;
-        if (!s->copying.to) /* `loaded` knows */
-            continue;
-        end_load(s, 1);
-        all->loaded(all->arg, i, BD_OK);
-    }
-}
-
-/* The calling thread, 0, copies too, and enqueues in between. */
-static void copy_one(void *arg, int64_t i, int thread)
-{
-    struct several *all = (struct several *)arg;
-    struct bd_cuda_separator *s = separator_of(all, i);
-    if (s->copying.to)
-        copy_rows(&s->copying, 0, 0);
-    __atomic_store_n(&s->copied, 1, __ATOMIC_RELEASE);
-    if (thread == 0)
-        go_on(all);
+    const struct several *all = (const struct several *)arg;
+    const struct bd_separation_load *one = &all->loads[i];
+    struct bd_cuda_separator *s = (struct bd_cuda_separator *)one->state;
+    enum bd_status status = BD_OK;
+    if (thread)
+        status = bd_cuda_check(cudaSetDevice(s->cuda->device), "making the GPU current");
+    if (status == BD_OK)
+        status = load(s, one->picture, one->stride, 1);
+    all->loaded(all->arg, (int)i, status);
 }
 
 void bd_cuda_sep_load_several(const struct bd_separation_load *loads, int count,
                               void (*loaded)(void *arg, int i, enum bd_status status), void *arg)
 {
-    struct several all = { loads, count, 0, loaded, arg };
-    struct bd_pool *pool = NULL;
-    for (int i = 0; i < count; i++) {
-        struct bd_cuda_separator *s = separator_of(&all, i);
-        enum bd_status status = begin_load(s, loads[i].picture, loads[i].stride, &s->copying);
-        const enum reach reach = status == BD_OK ? reach_of(s, loads[i].picture) : reach_host;
-        if (reach != reach_host)
-            status = fetch_picture(s, &s->copying, reach);
-        s->copied = 0;
-        if (reach != reach_host || status != BD_OK) {
-            s->copying.to = NULL;
-            loaded(arg, i, status);
-        }
-        pool = s->cuda->of ? s->cuda->of->pool : NULL;
-    }
-    if (pool)
-        bd_pool_run(pool, copy_one, &all, count);
-    for (int i = 0; !pool && i < count; i++)
-        copy_one(&all, i, 0);
-    go_on(&all);
+    struct several all = { loads, loaded, arg };
+    const struct bd_cuda *of = ((const struct bd_cuda_separator *)loads[0].state)->cuda->of;
+    if (of && of->pool)
+        bd_pool_run(of->pool, load_one, &all, count);
+    for (int i = 0; !(of && of->pool) && i < count; i++)
+        load_one(&all, i, 0);
 }
 
 /* The buffer in hand, from its byte number `from` on. */
@@ -231,7 +203,7 @@ static enum bd_status send_up(struct bd_cuda_separator *s, int64_t from, cudaStr
     return bd_cuda_check(cudaMemcpyAsync(s->frames[s->buffer] + from, s->staging[s->buffer] + from,
                                          (size_t)(bd_sep_buffer_bytes(s) - from),
                                          cudaMemcpyHostToDevice, stream),
-                         "uploading a frame");
+                         uploading);
 }
 
 enum bd_status bd_sep_upload_here(struct bd_cuda_separator *s)

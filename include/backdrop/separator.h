@@ -151,8 +151,9 @@ BD_API enum bd_status bd_separator_submit(struct bd_separator *separator, const 
 /* Submits a frame to each of `count` separators, all different and of one backend: frame i, of
  * pictures[i], strides[i] and times[i], to separators[i], with the results that bd_separator_submit
  * gives. On a GPU small frames of several cameras take much less time together than one after
- * another: threads copy the pictures side by side, a frame with its transfers is one launch, and
- * the work of the separators overlaps, as it does between calls of bd_separator_submit. A picture
+ * another: threads copy the pictures and enqueue the work side by side, a frame with its transfers
+ * is one launch, and the work of the separators overlaps, as it does between calls of
+ * bd_separator_submit. Log messages may come from these threads, one at a time. A picture
  * is copied by one thread here, by several there: few large frames are better submitted one by one.
  * BD_ERROR_ARGUMENT where bd_separator_submit would refuse one of the frames, and then none is
  * submitted. Another error is of one or some of the separators, the last of them that failed; the

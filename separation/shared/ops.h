@@ -115,8 +115,8 @@ struct bd_separation_ops {
      * recall: it need not be copied. */
     enum bd_status (*load)(void *state, const uint8_t *picture, int64_t stride);
     /* May be NULL: load of several states of one backend, all different. loaded(arg, i, status) is
-     * called once for each, by the calling thread, with the status of its load: it separates that
-     * frame, while pictures of others are still copied. */
+     * called once for each, by any thread and by several at once, with the status of its load, in
+     * the thread whose error detail that has set. It separates that frame. */
     void (*load_several)(const struct bd_separation_load *loads, int count,
                          void (*loaded)(void *arg, int i, enum bd_status status), void *arg);
     /* l := a picture of m tight bytes found by another solver, which is copied. */
