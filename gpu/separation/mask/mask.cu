@@ -160,16 +160,16 @@ static size_t place(struct bd_cuda_mask *work)
     struct boundary_sums *sums = &work->sums;
     for (struct mask_turn &turn : work->turns) {
         turn.median = (uint32_t *)place_array(memory, &bytes, picture);
+        turn.kept = (uint32_t *)place_array(memory, &bytes, picture);
         turn.set = place_forest(memory, &bytes, tiles);
+        turn.clear = place_forest(memory, &bytes, tiles);
         turn.objects =
             (struct contact_object *)place_array(memory, &bytes, nodes / 2 * sizeof *turn.objects);
         turn.lasted = (int *)place_array(memory, &bytes, nodes * sizeof(int));
     }
-    work->kept = (uint32_t *)place_array(memory, &bytes, picture);
     work->spread = (uint32_t *)place_array(memory, &bytes, picture);
     work->cut = (uint32_t *)place_array(memory, &bytes, picture);
     work->image = (uint32_t *)place_array(memory, &bytes, picture);
-    work->clear = place_forest(memory, &bytes, tiles);
     sums->balance =
         (unsigned long long *)place_array(memory, &bytes, nodes * sizeof *sums->balance);
     sums->judged = (int *)place_array(memory, &bytes, nodes * sizeof *sums->judged);
@@ -181,12 +181,15 @@ static size_t place(struct bd_cuda_mask *work)
 /* forest_large of the complement: it is its own root, as large as can be. */
 static enum bd_status make_large(const struct bd_cuda_mask *work)
 {
-    void *const numbers[] = { work->clear.parent + forest_large, work->clear.area + forest_large };
     cudaError_t error = cudaSuccess;
     static_assert(forest_large == -1, "all of its bits are set");
-    for (void *number : numbers)
-        if (error == cudaSuccess)
-            error = cudaMemsetAsync(number, 0xff, sizeof(int), work->cuda->stream);
+    for (const struct mask_turn &turn : work->turns) {
+        void *const numbers[] = { turn.clear.parent + forest_large,
+                                  turn.clear.area + forest_large };
+        for (void *number : numbers)
+            if (error == cudaSuccess)
+                error = cudaMemsetAsync(number, 0xff, sizeof(int), work->cuda->stream);
+    }
     return bd_cuda_check(error, "the mask clean-up");
 }
 
@@ -342,16 +345,8 @@ static bool has_components(const struct mask_turn *found, const struct bd_detect
     return found->objects || params->min_area > 1;
 }
 
-enum bd_status bd_cuda_mask_filter(struct bd_cuda_mask *work, int turn,
-                                   const struct bd_cuda_mask_pictures *pictures,
-                                   const struct bd_detect_params *params)
-{
-    const struct mask_turn found = turn_of(work, turn, pictures, params);
-    return filter(work, &found, pictures->raw, pictures->shadow, params->median,
-                  has_components(&found, params), pictures->foreground);
-}
-
-/* Areas of the components that were found, and without small ones; the holes of what is left. */
+/* Areas of the components that were found, and found->kept, without small ones; the components of
+ * its complement in tiles. */
 static enum bd_status remove_small(struct bd_cuda_mask *work, const struct mask_turn *found,
                                    const struct bd_detect_params *params)
 {
@@ -366,14 +361,19 @@ static enum bd_status remove_small(struct bd_cuda_mask *work, const struct mask_
     if (status != BD_OK || !(last || params->max_hole >= 1))
         return status;
     bd_cuda_follow(work->cuda, remove_tiles, tiles, tile_threads, sizeof(struct remove_shared),
-                   size, work->kept, work->clear, found->median, found->set, params->min_area,
+                   size, found->kept, found->clear, found->median, found->set, params->min_area,
                    lasting, last ? params->lasting : 0, (uint32_t)params->max_hole);
-    status = bd_cuda_launched("removing small components of a mask");
-    if (status == BD_OK && params->max_hole >= 1)
-        status = join<0>(work, work->kept, work->clear);
-    if (status == BD_OK && params->max_hole >= 1)
-        status = sum(work, work->kept, work->clear, {});
-    return status;
+    return bd_cuda_launched("removing small components of a mask");
+}
+
+enum bd_status bd_cuda_mask_filter(struct bd_cuda_mask *work, int turn,
+                                   const struct bd_cuda_mask_pictures *pictures,
+                                   const struct bd_detect_params *params)
+{
+    const struct mask_turn found = turn_of(work, turn, pictures, params);
+    enum bd_status status = filter(work, &found, pictures->raw, pictures->shadow, params->median,
+                                   has_components(&found, params), pictures->foreground);
+    return status == BD_OK ? remove_small(work, &found, params) : status;
 }
 
 /* Fills holes (or removes small components, if that has not been done), cuts contact shadows and
@@ -389,14 +389,14 @@ static enum bd_status finish(struct bd_cuda_mask *work, const struct mask_turn *
     bool trim = pictures->difference != NULL;
     int rows = finish_block_rows(size, trim);
     struct finish_job job = {};
-    job.change.bits = removed ? work->kept : found->median;
-    job.change.forest = fill ? work->clear : found->set;
+    job.change.bits = removed ? found->kept : found->median;
+    job.change.forest = fill ? found->clear : found->set;
     /* Holes have at most max_hole pixels, components that are removed fewer than min_area. */
     job.change.step = fill ? change_fill : remove ? change_remove : change_nothing;
     job.change.limit = fill ? (uint32_t)params->max_hole + 1 : (uint32_t)params->min_area;
     if (pictures->all_shadow) {
         /* The other one of the two pictures is free. */
-        uint32_t *filled = removed ? found->median : work->kept;
+        uint32_t *filled = removed ? found->median : found->kept;
         uint32_t *image = pictures->mirrors.counts ? work->image : NULL;
         job.contact = { job.change.bits, found->set, filled, work->cut, image, found->objects };
         enum bd_status status =
@@ -440,7 +440,10 @@ enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work, int turn,
 {
     struct mask_size size = work->size;
     const struct mask_turn found = turn_of(work, turn, pictures, params);
-    enum bd_status status = remove_small(work, &found, params);
+    const bool holes = params->max_hole >= 1;
+    enum bd_status status = holes ? join<0>(work, found.kept, found.clear) : BD_OK;
+    if (status == BD_OK && holes)
+        status = sum(work, found.kept, found.clear, {});
     if (status == BD_OK)
         status = finish(work, &found, pictures, params);
     if (status != BD_OK)

@@ -66,17 +66,19 @@ struct bd_cuda_mask_pictures {
     struct bd_cuda_mirrors mirrors; /* with all_shadow and three channels only */
 };
 
-/* The first part of the clean-up, of raw and shadow: the median filter, and components within and
- * across tiles. It writes to nothing but *foreground := 0 and the turn (0 or 1), which it leaves
- * for the second part: that of the frame before may run meanwhile, if it has the other turn. Of
- * params: median (1 .. 15), min_area and lasting. Pictures that are 16-byte aligned and whose width
- * is a multiple of 16 are read and written 16 bytes at a time; others work, a little slower. */
+/* The first part of the clean-up, of raw and shadow: the median filter, and components but for
+ * those that are small. It writes to nothing but *foreground := 0, to how long components have
+ * lasted, which the second part does not touch, and to the turn (0 or 1), which it leaves for that
+ * one: the second part of the frame before may run meanwhile, if it has the other turn. Of params:
+ * median (1 .. 15), min_area, lasting and max_hole. Pictures that are 16-byte aligned and whose
+ * width is a multiple of 16 are read and written 16 bytes at a time; others work, a little slower.
+ */
 enum bd_status bd_cuda_mask_filter(struct bd_cuda_mask *work, int turn,
                                    const struct bd_cuda_mask_pictures *pictures,
                                    const struct bd_detect_params *params);
 
-/* The second part, with the same pictures and parameters; of params min_area, lasting, max_hole,
- * and guard, rows and columns, too. The mask may be raw where edges are not trimmed. */
+/* The second part, with the same pictures and parameters; of params guard, rows and columns, too.
+ * The mask may be raw where edges are not trimmed. */
 enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work, int turn,
                                   const struct bd_cuda_mask_pictures *pictures,
                                   const struct bd_detect_params *params);

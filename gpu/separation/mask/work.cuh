@@ -15,8 +15,9 @@ struct boundary_sums {
 
 /* What the filter leaves of a frame, for the clean-up. */
 struct mask_turn {
-    uint32_t *median;       /* height x pitch words */
-    struct mask_forest set; /* its components */
+    uint32_t *median, *kept;  /* height x pitch words; kept: without small components */
+    struct mask_forest set;   /* the components of `median` */
+    struct mask_forest clear; /* of the complement of `kept` */
     struct contact_object *objects;
     int *lasted; /* struct mask_lasting */
 };
@@ -25,8 +26,7 @@ struct bd_cuda_mask {
     struct bd_cuda *cuda;
     struct mask_size size;
     struct mask_turn turns[bd_cuda_mask_turns];
-    struct mask_forest clear;    /* components of the complement of a mask */
-    uint32_t *kept, *spread;     /* height x pitch words: after that step */
+    uint32_t *spread;            /* height x pitch words: after that step */
     uint32_t *image;             /* mirror images (mirror.cuh) */
     uint32_t *cut;               /* contact shadows (contact_shadow.cuh) */
     struct boundary_sums sums;   /* boundary_contrast.cu */
