@@ -291,8 +291,8 @@ enum bd_status bd_sep_download_here(struct bd_cuda_separator *s);
 enum bd_status bd_sep_finish_together(struct bd_cuda_separator *s);
 
 /* bd_cuda_sep_detect on the set and the turn in hand, in two parts: what is foreground, with its
- * components in pieces; then the mask, and what is learned. Unless `rates` (in the GPU's memory) is
- * NULL, they replace those of `params`. frame.cu */
+ * components that are not small; then the mask, and what is learned. Unless `rates` (in the GPU's
+ * memory) is NULL, they replace those of `params`. frame.cu */
 enum bd_status bd_sep_find_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
                               int learn, const struct bd_sep_rates *rates);
 enum bd_status bd_sep_clean_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
