@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "video/area.h"
+#include "video/convert.h"
 #include "video/device.h"
 #include "video/libav.h"
 #include "video/yuv.h"
@@ -162,13 +163,19 @@ static enum bd_status average_there(struct bd_scaler *scaler, struct bd_frame *d
     return *done ? status : BD_OK;
 }
 
-/* Averages areas, if that is possible for these pictures; *done says so. */
+/* Averages areas, if that is possible for these pictures; *done says so. Areas of one pixel are
+ * converted. */
 static enum bd_status average(struct bd_scaler *scaler, struct bd_frame *dst,
                               const struct bd_frame *src, bool *done)
 {
     enum bd_status status = bd_yuv_fetch(src->yuv);
     if (status)
         return status;
+    *done = bd_convert_suits(dst, src);
+    if (*done) {
+        bd_convert(dst, src);
+        return BD_OK;
+    }
     if (!scaler->area || !bd_area_suits(scaler->area, dst, src)) {
         bd_area_destroy(&scaler->area);
         status = bd_area_create(&scaler->area, dst, src);
