@@ -1,7 +1,16 @@
-/* The live separator: its options. */
+/* The live separator: its options, and the parameters of a mask that follow from them. */
 #include <math.h>
 
+#include "separation/shared/recurrence.h"
 #include "separation/state.h"
+
+static const double noise_seconds = 2;     /* time constant of a pixel's noise level */
+static const double lasting_seconds = .15; /* of small foreground, four frames of 25 a second */
+static const double most_threshold = 60;   /* grey levels: a pixel's noise never asks for more */
+
+/* Up to this share of its limit a pixel is plain background: 0.5 trims real footage as little, and
+ * the edges of rendered scenes more. */
+static const float plain_share = 0.3f;
 
 enum { most_refinements = 100 }; /* of R at a slide */
 
@@ -85,4 +94,53 @@ enum bd_status bd_sep_check_options(const struct bd_separator_options *o)
                        "smaller window is wanted",
                        o->width, o->height, o->window);
     return BD_OK;
+}
+
+static int none_is_zero(int value)
+{
+    return value == BD_NONE ? 0 : value;
+}
+
+bool bd_sep_looks_for_mirrors(const struct bd_separator *s)
+{
+    return s->options.channels == 3 && s->options.shadows != BD_NONE &&
+           !bd_sep_without(s, BD_WITHOUT_SHADOWS) && !bd_sep_without(s, BD_WITHOUT_MIRROR_IMAGES);
+}
+
+/* For how many frames small foreground must last: .15 seconds. Where frames are rare it need not:
+ * what is small and moves does not overlap with where it was. */
+static int frames_to_last(const struct bd_separator *s)
+{
+    const double frames = round(lasting_seconds * s->options.frame_rate);
+    if (frames < 2 || bd_sep_without(s, BD_WITHOUT_LASTING))
+        return 0;
+    return frames < bd_mask_lasting ? (int)frames : bd_mask_lasting;
+}
+
+struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, double seconds)
+{
+    const struct bd_separator_options *o = &s->options;
+    bool moving =
+        o->threshold >= bd_recurrence_least_threshold && !bd_sep_without(s, BD_WITHOUT_RECURRENCE);
+    double most = o->threshold > most_threshold ? o->threshold : most_threshold;
+    return (struct bd_detect_params){
+        .threshold = (float)o->threshold,
+        .noise_gain = o->noise_gain == BD_NONE ? 0 : (float)o->noise_gain,
+        .most = (float)most,
+        .median = o->median,
+        .min_area = none_is_zero(o->min_area),
+        .lasting = frames_to_last(s),
+        .max_hole = none_is_zero(o->max_hole),
+        .plain = bd_sep_without(s, BD_WITHOUT_TRIMMING) ? -1 : plain_share,
+        .shadows = o->shadows != BD_NONE && !bd_sep_without(s, BD_WITHOUT_SHADOWS),
+        .mirrors = s->cleaned && bd_sep_looks_for_mirrors(s),
+        .guard = (o->width < o->height ? o->width : o->height) / 16,
+        .noise_rate = (float)(1 - exp(-seconds / noise_seconds)),
+        .seconds = (float)seconds,
+        .memory = (float)o->memory,
+        .look = (unsigned)s->submitted,
+        .looks = !s->frozen,
+        .newest = s->columns ? s->order[s->columns - 1] : 0,
+        .columns = s->cleaned && moving ? s->columns : 0,
+    };
 }

@@ -109,6 +109,9 @@ enum bd_status bd_sep_prepare(struct bd_separator *s, double time);
 /* Background, mask and learning for the frame in hand. */
 enum bd_status bd_sep_separate(struct bd_separator *s, double time);
 
+/* Whether mirror images are looked for once the window has been cleaned. */
+bool bd_sep_looks_for_mirrors(const struct bd_separator *s);
+
 /* The parameters of detect for a frame that comes `seconds` after the frame before. */
 struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, double seconds);
 

@@ -8,14 +8,6 @@
 #include "separation/state.h"
 #include <backdrop/matrix.h>
 
-static const double noise_seconds = 2;     /* time constant of a pixel's noise level */
-static const double lasting_seconds = .15; /* of small foreground, four frames of 25 a second */
-static const double most_threshold = 60;   /* grey levels: a pixel's noise never asks for more */
-
-/* Up to this share of its limit a pixel is plain background: 0.5 trims real footage as little, and
- * the edges of rendered scenes more. */
-static const float plain_share = 0.3f;
-
 /* Grey levels: neighbouring pictures of a look-ahead in different light differ by more than this;
  * two of a noisy sensor do not. */
 enum { light_reach = 20 };
@@ -32,55 +24,6 @@ enum { first_ghost_reach = 30, first_ghost_still = 3 };
 /* Columns that the background is looked for in while the window fills: 50 are as good. */
 enum { most_first_columns = 24 };
 
-static int none_is_zero(int value)
-{
-    return value == BD_NONE ? 0 : value;
-}
-
-static bool looks_for_mirrors(const struct bd_separator *s)
-{
-    return s->options.channels == 3 && s->options.shadows != BD_NONE &&
-           !bd_sep_without(s, BD_WITHOUT_SHADOWS) && !bd_sep_without(s, BD_WITHOUT_MIRROR_IMAGES);
-}
-
-/* For how many frames small foreground must last: .15 seconds. Where frames are rare it need not:
- * what is small and moves does not overlap with where it was. */
-static int frames_to_last(const struct bd_separator *s)
-{
-    const double frames = round(lasting_seconds * s->options.frame_rate);
-    if (frames < 2 || bd_sep_without(s, BD_WITHOUT_LASTING))
-        return 0;
-    return frames < bd_mask_lasting ? (int)frames : bd_mask_lasting;
-}
-
-struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, double seconds)
-{
-    const struct bd_separator_options *o = &s->options;
-    bool moving =
-        o->threshold >= bd_recurrence_least_threshold && !bd_sep_without(s, BD_WITHOUT_RECURRENCE);
-    double most = o->threshold > most_threshold ? o->threshold : most_threshold;
-    return (struct bd_detect_params){
-        .threshold = (float)o->threshold,
-        .noise_gain = o->noise_gain == BD_NONE ? 0 : (float)o->noise_gain,
-        .most = (float)most,
-        .median = o->median,
-        .min_area = none_is_zero(o->min_area),
-        .lasting = frames_to_last(s),
-        .max_hole = none_is_zero(o->max_hole),
-        .plain = bd_sep_without(s, BD_WITHOUT_TRIMMING) ? -1 : plain_share,
-        .shadows = o->shadows != BD_NONE && !bd_sep_without(s, BD_WITHOUT_SHADOWS),
-        .mirrors = s->cleaned && looks_for_mirrors(s),
-        .guard = (o->width < o->height ? o->width : o->height) / 16,
-        .noise_rate = (float)(1 - exp(-seconds / noise_seconds)),
-        .seconds = (float)seconds,
-        .memory = (float)o->memory,
-        .look = (unsigned)s->submitted,
-        .looks = !s->frozen,
-        .newest = s->columns ? s->order[s->columns - 1] : 0,
-        .columns = s->cleaned && moving ? s->columns : 0,
-    };
-}
-
 enum bd_status bd_sep_detect(struct bd_separator *s, double seconds, bool learn)
 {
     struct bd_detect_params params = bd_sep_detect_params(s, seconds);
@@ -92,25 +35,40 @@ static enum bd_status decompose(struct bd_separator *s)
     return s->backend->ops->svd->compute(s->svd, s->r.data, s->r.ld, NULL, NULL, 0);
 }
 
+/* Singular values of the window up to this one are noise. */
+static double noise_of_window(const struct bd_separator_options *o)
+{
+    return o->lambda * sqrt((double)o->width * o->height * o->channels);
+}
+
 /* A new basis from the SVD of R of the window: singular vectors above tau, thresholded softly. Or
  * the part of it that is made ahead. */
 static enum bd_status learn_basis(struct bd_separator *s, bool ahead)
 {
     const struct bd_backend_ops *ops = s->backend->ops;
     const struct bd_separation_ops *separation = ops->separation;
-    const struct bd_separator_options *o = &s->options;
-    double m = (double)o->width * o->height * o->channels, tau = o->lambda * sqrt(m);
+    const double tau = noise_of_window(&s->options);
     int64_t ldv;
     const float *v = ops->svd->v(s->svd, &ldv);
-    return (ahead ? separation->basis_ahead : separation->basis)(
-        s->state, s->order, s->columns, (float)o->lambda, tau, ops->svd->sigma(s->svd), v, ldv);
+    return (ahead ? separation->basis_ahead : separation->basis)(s->state, s->order, s->columns,
+                                                                 (float)s->options.lambda, tau,
+                                                                 ops->svd->sigma(s->svd), v, ldv);
 }
 
-/* One iteration on the whole window from its frames: CAQR of X, SVD of R, new basis. */
-static enum bd_status refine(struct bd_separator *s)
+/* One iteration on the whole window from its frames: CAQR of X, SVD of R, new basis. Without
+ * wants_r, R is left as it is where the new basis does not need it. */
+static enum bd_status refine(struct bd_separator *s, bool wants_r)
 {
-    enum bd_status status = s->backend->ops->separation->reduce(
-        s->state, s->order, s->columns, (float)s->options.lambda, s->r.data, s->r.ld);
+    const struct bd_separation_ops *ops = s->backend->ops->separation;
+    const float lambda = (float)s->options.lambda;
+    enum bd_status status = BD_OK;
+    bool learned = false;
+    if (!wants_r && ops->basis_without_r)
+        status = ops->basis_without_r(s->state, s->order, s->columns, lambda,
+                                      noise_of_window(&s->options), &learned);
+    if (status != BD_OK || learned)
+        return status;
+    status = ops->reduce(s->state, s->order, s->columns, lambda, s->r.data, s->r.ld);
     if (status != BD_OK)
         return status;
     s->r_valid = s->options.refine <= 0; /* else R is made again before it is used */
@@ -200,7 +158,7 @@ static enum bd_status slide_on(struct bd_separator *s)
         status = learn_basis(s, false);
     int refinements = s->options.refine <= 0 ? !s->r_valid : s->options.refine;
     for (int i = 0; status == BD_OK && i < refinements; i++)
-        status = refine(s);
+        status = refine(s, true);
     return status;
 }
 
@@ -272,7 +230,8 @@ static enum bd_status clean_column(struct bd_separator *s, int j, bool first)
     /* Columns follow each other too, and what is in one alone is no object. */
     params.lasting = first && params.lasting ? bd_mask_lasting : 0;
     params.columns = first ? 0 : s->columns;
-    params.mirrors = !first && looks_for_mirrors(s);
+    params.mirrors = !first && bd_sep_looks_for_mirrors(s);
+    params.evidence = !first;
     params.looks = bd_recurrence_looks;
     params.look = (unsigned)(j * bd_recurrence_looks);
     if (status == BD_OK)
@@ -292,8 +251,8 @@ enum bd_status bd_sep_clean_window(struct bd_separator *s)
         status = clean_column(s, j, true);
     for (int j = 0; status == BD_OK && j < s->columns; j++)
         status = clean_column(s, j, false);
-    for (int i = 0; status == BD_OK && i < iterations; i++)
-        status = refine(s);
+    for (int i = 1; status == BD_OK && i <= iterations; i++)
+        status = refine(s, i == iterations);
     s->cleaned = status == BD_OK;
     return status;
 }
@@ -303,14 +262,12 @@ enum bd_status bd_sep_remove_ghosts(struct bd_separator *s)
     struct bd_ghost_params params = { .reach = s->cleaned ? ghost_reach : first_ghost_reach,
                                       .still = s->cleaned ? ghost_still : first_ghost_still,
                                       .votes = ghost_votes,
-                                      .least = s->options.min_area,
+                                      .least = s->options.min_area > 1 ? s->options.min_area : 1,
                                       .times = ghost_times,
                                       .margin = ghost_margin,
                                       .noise = 1 };
     if (bd_sep_without(s, BD_WITHOUT_GHOST_REMOVAL))
         return BD_OK;
-    if (params.least < 1)
-        params.least = 1;
     return s->backend->ops->separation->remove_ghosts(s->state, s->order, s->columns, &params);
 }
 

@@ -8,7 +8,7 @@
 enum {
     most_side = 15,
     most_rows = 32, /* of an item of the parallel loops: whole cells (recurrence.h) */
-    columns = 64    /* of an item of those along columns */
+    columns = 128   /* of an item of those along columns */
 };
 
 /* Rows of an item: so few that each thread has four items, or those of a cell: some take longer
@@ -44,7 +44,7 @@ enum bd_status bd_mask_work_create(struct bd_mask_work **out, struct bd_pool *po
     work->height = height;
     work->rows = choose_rows(height, (int)threads);
     work->lines = malloc(threads * line_bytes(work));
-    work->left = malloc(threads * (size_t)width * sizeof *work->left);
+    work->left = malloc((size_t)width * sizeof *work->left);
     work->sums = calloc(threads * bd_shadow_lines * line, sizeof *work->sums);
     work->picture = malloc((size_t)width * (size_t)height);
     work->none = calloc((size_t)width, 1);
@@ -147,29 +147,51 @@ static void spread_strip(void *arg, int64_t item, int thread)
     const struct bd_mask_work *work = sweep->work;
     int to, from = bd_mask_strip(work, item, &to);
     int64_t width = work->width, radius = clamped(sweep->reach, work->width);
-    for (int y = from; y < to; y++)
-        work->kernels->spread(width, sweep->src + y * width, radius, line_of(work, thread),
-                              work->picture + y * width);
+    for (int y = from; y < to; y++) {
+        const uint8_t *row = sweep->src + y * width;
+        if (memchr(row, 1, (size_t)width))
+            work->kernels->spread(width, row, radius, line_of(work, thread),
+                                  work->picture + y * width);
+        else
+            memset(work->picture + y * width, 0, (size_t)width);
+    }
 }
 
-/* Along some columns of work->picture: for how many rows from here on the last set pixel counts,
- * looked at `radius` rows ahead. */
-static void descend_columns(void *arg, int64_t item, int thread)
+static void join_row(uint8_t *restrict all, const uint8_t *restrict row, int64_t count)
 {
+    for (int64_t x = 0; x < count; x++)
+        all[x] |= row[x];
+}
+
+/* Along some columns of work->picture. Rows are in segments as long as a window, which is therefore
+ * the end of one segment and the beginning of the next: a row joins the rows from it to the end of
+ * its segment, and those from the beginning, whatever the radius (van Herk 1992; Gil and Werman
+ * 1993). The first segment begins `radius` rows above the picture. */
+static void spread_columns(void *arg, int64_t item, int thread)
+{
+    (void)thread;
     const struct sweep *sweep = arg;
     const struct bd_mask_work *work = sweep->work;
-    const int64_t width = work->width, first = item * columns, left = width - first;
-    const int64_t count = left < columns ? left : columns;
-    const int64_t radius = clamped(sweep->reach, work->height);
-    uint16_t *rows = work->left + thread * width;
-    memset(rows, 0, (size_t)count * sizeof *rows);
-    for (int64_t y = -radius; y < work->height; y++) {
-        const int64_t ahead = y + radius;
-        const uint8_t *row = ahead < work->height ? work->picture + ahead * width : work->none;
-        work->kernels->descend(count, row + (ahead < work->height ? first : 0),
-                               (uint16_t)(2 * radius + 1), rows);
-        if (y >= 0)
-            work->kernels->is_set(count, rows, sweep->dst + y * width + first);
+    const int width = work->width, height = work->height;
+    const int64_t first = item * columns, count = width - first < columns ? width - first : columns;
+    const int radius = clamped(sweep->reach, height), window = 2 * radius + 1;
+    uint8_t all[columns];
+    for (int start = -radius; start < height - radius; start += window) {
+        memset(all, 0, sizeof all);
+        for (int y = start + window - 1; y >= start; y--) {
+            if (y >= 0 && y < height)
+                join_row(all, work->picture + (int64_t)y * width + first, count);
+            if (y + radius < height)
+                memcpy(sweep->dst + (int64_t)(y + radius) * width + first, all, (size_t)count);
+        }
+    }
+    for (int y = -radius; y < height + radius; y++) {
+        if ((y + radius) % window == 0)
+            memset(all, 0, sizeof all);
+        if (y >= 0 && y < height)
+            join_row(all, work->picture + (int64_t)y * width + first, count);
+        if (y >= radius)
+            join_row(sweep->dst + (int64_t)(y - radius) * width + first, all, count);
     }
 }
 
@@ -177,7 +199,7 @@ void bd_mask_dilate(struct bd_mask_work *work, uint8_t *dst, const uint8_t *src,
 {
     struct sweep sweep = { .work = work, .dst = dst, .src = src, .reach = radius };
     bd_mask_run(work, spread_strip, &sweep);
-    bd_pool_run(work->pool, descend_columns, &sweep, (work->width + columns - 1) / columns);
+    bd_pool_run(work->pool, spread_columns, &sweep, (work->width + columns - 1) / columns);
 }
 
 void bd_mask_paint_run(const struct bd_mask_work *work, uint8_t *mask, const struct bd_run *run,

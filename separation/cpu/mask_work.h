@@ -4,6 +4,7 @@
 #define BD_SEPARATION_CPU_MASK_WORK_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "separation/cpu/kernels/kernels.h"
 #include "separation/cpu/mask.h"
@@ -55,7 +56,7 @@ struct bd_mask_work {
     struct bd_mirror_object *mirrored;      /* bd_mirror_most_objects */
     uint8_t *lasted;                        /* one a run: frames */
     uint8_t *lines;                         /* threads x line_bytes: a few rows */
-    uint16_t *left;                         /* threads x width */
+    uint16_t *left;                         /* width */
     uint32_t *sums;   /* threads x bd_shadow_lines x (width + 2 bd_shadow_reach), 0 between steps */
     uint8_t *picture; /* height x width */
     uint8_t *none;    /* width: a row in which nothing is set */
@@ -66,6 +67,15 @@ void bd_mask_run(struct bd_mask_work *work, bd_pool_fn *strip_fn, void *arg);
 
 /* The rows that item `item` of it takes: from the one returned to before *to. */
 int bd_mask_strip(const struct bd_mask_work *work, int64_t item, int *to);
+
+/* The first set pixel of those from `at` to before `end`, which hold 0 and 1; NULL: there is none.
+ * Set pixels lie side by side: no call for most of them. */
+static inline const uint8_t *bd_mask_next(const uint8_t *at, const uint8_t *end)
+{
+    if (at < end && *at)
+        return at;
+    return at < end ? memchr(at, 1, (size_t)(end - at)) : NULL;
+}
 
 /* Gives `value` to the pixels of a run. */
 void bd_mask_paint_run(const struct bd_mask_work *work, uint8_t *mask, const struct bd_run *run,

@@ -91,21 +91,13 @@ static void first_round(struct bd_cpu_separator *state, float lambda)
         memcpy(state->w, usual, sizeof usual);
 }
 
-static void background_chunk(void *arg, int64_t chunk, int thread)
-{
-    (void)thread;
-    struct bd_cpu_separator *state = arg;
-    int64_t from, count = bd_sep_range(state, chunk, &from);
-    state->exact->background(count, state->basis + from, state->ld, state->rank, state->w,
-                             state->set.background + from);
-}
-
+/* The bytes of B w are formed when they are compared with the frame. */
 enum bd_status bd_cpu_sep_project(void *arg, int rounds, float lambda)
 {
     struct bd_cpu_separator *state = arg;
     if (rounds > 0)
         first_round(state, lambda);
     bd_sep_fit(state, state->frame, state->w, rounds - 1, lambda);
-    bd_pool_run(state->pool, background_chunk, state, state->chunks);
+    state->due = true;
     return BD_OK;
 }

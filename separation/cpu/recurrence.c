@@ -74,84 +74,6 @@ void bd_recurrence_reset(struct bd_cpu_separator *state)
     own->any = own->stale = false;
 }
 
-/* ---- step 6 for a pixel, in registers ----------------------------------------------------------
- */
-
-enum { SIDE = 2 * bd_recurrence_near + 1, BYTES = 16 };
-
-/* GCC's and clang's vector extension. */
-typedef uint8_t bytes __attribute__((vector_size(BYTES)));
-
-/* bd_recurrence_is_near, where the square of neighbours and what is read behind it lies in the
- * picture: v is the first of them. `wanted` has 255 at the first byte of each pixel of a row. */
-BD_INLINE bool is_near(const struct bd_recurrence_window *window, int channels, const uint8_t *f,
-                       const uint8_t *l, const uint8_t *v, int light, bytes wanted)
-{
-    uint8_t least[3] = { 0 }, span[3] = { 0 };
-    for (int k = 0; k < channels; k++) {
-        int middle = f[k] - l[k] + ((l[k] * light + 2048) >> 12);
-        int low = middle - window->reach, high = middle + window->reach;
-        if (low > 255 || high < 0)
-            return false;
-        least[k] = (uint8_t)(low > 0 ? low : 0);
-        span[k] = (uint8_t)((high < 255 ? high : 255) - least[k]);
-    }
-    bytes any = { 0 };
-    for (int row = 0; row < SIDE; row++, v += (int64_t)window->width * channels) {
-        bytes like = wanted;
-        for (int k = 0; k < channels; k++) {
-            bytes here;
-            memcpy(&here, v + k, sizeof here);
-            like &= (bytes)(here - least[k] <= (bytes){ 0 } + span[k]);
-        }
-        any |= like;
-    }
-    uint64_t halves[2];
-    memcpy(halves, &any, sizeof halves);
-    return halves[0] | halves[1];
-}
-
-/* bd_recurrence_recurs for pixel p, whose first neighbour is pixel `first`. */
-BD_INLINE bool search_near(const struct bd_recurrence_window *window, int channels,
-                           const uint8_t *f, const uint8_t *l, uint8_t visit, int64_t p,
-                           int64_t first)
-{
-    bytes wanted = { 0 };
-    for (int i = 0; i < SIDE; i++)
-        wanted[i * channels] = 255;
-    int found = 0, slot = window->newest;
-    uint8_t last = visit; /* of the samples that are like it, the one before */
-    for (int j = 0; j < window->columns && found < bd_recurrence_visits; j++) {
-        uint8_t then = window->visits[slot * window->pitch + p];
-        if (then != visit && then != last &&
-            is_near(window, channels, f, l, window->samples + slot * window->ld + first * channels,
-                    window->lights[slot], wanted)) {
-            last = then;
-            found++;
-        }
-        slot = slot ? slot - 1 : window->slots - 1;
-    }
-    return found == bd_recurrence_visits;
-}
-
-bool bd_recurrence_recurs_near(const struct bd_recurrence_window *window, const uint8_t *f,
-                               const uint8_t *l, uint8_t visit, int x, int y)
-{
-    const int near = bd_recurrence_near, channels = window->channels, width = window->width;
-    const int64_t p = (int64_t)y * width + x, first = p - (int64_t)near * (width + 1);
-    const int bytes_read = BYTES + channels - 1; /* of a row of neighbours */
-    const bool inside = x >= near && y >= near && y + near < window->height &&
-                        (x - near) * channels + bytes_read <= width * channels;
-    if (inside && channels == 3)
-        return search_near(window, 3, f, l, visit, p, first);
-    if (inside && channels == 1)
-        return search_near(window, 1, f, l, visit, p, first);
-    return bd_recurrence_recurs(window, f, l, visit, x, y, near);
-}
-
-/* ---- a frame -----------------------------------------------------------------------------------
- */
-
 /* A parallel loop over strips of the picture, which are whole rows of cells. */
 struct search {
     const struct bd_cpu_separator *state;
@@ -176,7 +98,7 @@ static bool recurs_near(const struct search *search, int x, int y)
 {
     const struct bd_cpu_separator *state = search->state;
     int64_t p = (int64_t)y * state->shape.width + x, i = p * state->shape.channels;
-    return bd_recurrence_recurs_near(&search->window, state->frame + i, state->set.background + i,
+    return state->exact->recurs_near(&search->window, state->frame + i, state->set.background + i,
                                      search->visit[p], x, y);
 }
 
@@ -208,7 +130,7 @@ static void follow_rows(const struct search *search, int from, int to)
     }
 }
 
-/* The visits after this frame. */
+/* The visits after this frame, by bd_recurrence_visit in bytes: GCC makes wider vectors of that. */
 static void visit_rows(const struct search *search, int from, int to)
 {
     const struct bd_cpu_separator *state = search->state;
@@ -216,8 +138,12 @@ static void visit_rows(const struct search *search, int from, int to)
     const uint8_t *restrict raw = state->raw, *restrict shadow = state->shadow;
     const uint8_t *restrict difference = state->set.difference;
     uint8_t *restrict visit = state->recurrence->visit, half = search->half;
-    for (int64_t p = first; p < end; p++)
-        visit[p] = bd_recurrence_visit(visit[p], raw[p] & ~shadow[p], difference[p] <= half);
+    for (int64_t p = first; p < end; p++) {
+        const uint8_t foreground = raw[p] & ~shadow[p], plain = difference[p] <= half;
+        const uint8_t odd = visit[p] & 1, begins = foreground & ~odd;
+        const uint8_t ends = odd & plain & ~foreground;
+        visit[p] = (uint8_t)(visit[p] + (begins | ends));
+    }
 }
 
 static void visit_strip(void *arg, int64_t item, int thread)
@@ -289,24 +215,63 @@ static void look_strip(void *arg, int64_t item, int thread)
         count_pixel(search, before_x, before_y);
 }
 
-/* raw := 0 where a value recurs in a cell that moves. */
+/* Brings near what the row below row y asks for in addition, of `count` pixels from column `from`
+ * on, in each slot: visits, and samples of the row that is bd_recurrence_near further below.
+ * (Inlined, as above.) */
+BD_INLINE void fetch_below(const struct bd_recurrence_window *window, int from, int y, int count)
+{
+    enum { near = bd_recurrence_near };
+    if (y + 1 + near >= window->height)
+        return;
+    const int channels = window->channels, left = from < near ? 0 : from - near;
+    const int64_t visit = (int64_t)(y + 1) * window->width + from;
+    const int64_t sample = ((int64_t)(y + 1 + near) * window->width + left) * channels;
+    const int64_t last = sample + (int64_t)(count + near) * channels;
+    int slot = window->newest;
+    for (int j = 0; j < window->columns; j++) {
+        const uint8_t *samples = window->samples + slot * window->ld;
+        __builtin_prefetch(window->visits + slot * window->pitch + visit);
+        __builtin_prefetch(samples + sample);
+        __builtin_prefetch(samples + last);
+        slot = slot ? slot - 1 : window->slots - 1;
+    }
+}
+
+/* raw := 0 where a value recurs, of `count` pixels of a row from (from, y) on. */
+static void clear_run(const struct search *search, int from, int y, int count)
+{
+    const struct bd_cpu_separator *state = search->state;
+    const int64_t first = (int64_t)y * state->shape.width + from;
+    const uint8_t *row = state->raw + first, *end = row + count;
+    bool fetched = false;
+    for (const uint8_t *at = row; (at = bd_mask_next(at, end)); at++) {
+        const int64_t p = first + (at - row);
+        if (state->shadow[p])
+            continue;
+        if (!fetched)
+            fetch_below(&search->window, from, y, count);
+        fetched = true;
+        if (recurs_near(search, from + (int)(at - row), y))
+            state->raw[p] = 0;
+    }
+}
+
+/* The same in the cells that move, one cell after the other: neighbours share their samples. */
 static void clear_strip(void *arg, int64_t item, int thread)
 {
     (void)thread;
     const struct search *search = arg;
     const struct bd_cpu_separator *state = search->state;
     const struct bd_recurrence *own = state->recurrence;
-    int to, from = bd_mask_strip(state->mask_work, item, &to), width = state->shape.width;
-    for (int y = from; y < to; y++) {
-        const uint8_t *moves = own->moves + (y >> own->power) * own->across;
-        for (int x = 0; x < width; x++) {
-            int64_t p = (int64_t)y * width + x;
-            if (moves[x >> own->power] &&
-                bd_recurrence_is_foreground(state->raw, state->shadow, p) &&
-                recurs_near(search, x, y))
-                state->raw[p] = 0;
+    const int side = 1 << own->power, width = state->shape.width;
+    int to, from = bd_mask_strip(state->mask_work, item, &to);
+    for (int top = from; top < to; top += side)
+        for (int cell = 0; cell < own->across; cell++) {
+            const int left = cell * side, count = width - left < side ? width - left : side;
+            if (own->moves[(top >> own->power) * own->across + cell])
+                for (int y = top; y < to && y < top + side; y++)
+                    clear_run(search, left, y, count);
         }
-    }
 }
 
 /* The map from the counts. */

@@ -15,11 +15,6 @@ void bd_recurrence_reset(struct bd_cpu_separator *state);
 void bd_recurrence_find(struct bd_cpu_separator *state, const struct bd_detect_params *params,
                         int learn);
 
-/* bd_recurrence_recurs as far as bd_recurrence_near, with the same arguments, in registers. Where
- * much moves in place it saves a fifth of the time of an export. */
-bool bd_recurrence_recurs_near(const struct bd_recurrence_window *window, const uint8_t *f,
-                               const uint8_t *l, uint8_t visit, int x, int y);
-
 /* The frame in hand is the one that entered at the slot, as it came; slot < 0: a new one. */
 void bd_recurrence_recall(struct bd_cpu_separator *state, int slot);
 

@@ -18,7 +18,7 @@ static void sep_destroy(void *arg)
         state->g,           state->partial,  state->tiles, state->counts,     state->noise,
         state->known_noise, state->age,      state->raw,   state->guard,      state->picture,
         state->shadow,      state->scratch,  state->still, state->votes,      state->earlier,
-        state->lower,       state->products, state->image, state->lasting
+        state->lower,       state->products, state->image, state->lasting,    state->aged
     };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
@@ -65,6 +65,7 @@ static enum bd_status take_arrays(struct bd_cpu_separator *state)
     state->noise = take(pixels * sizeof(float), &missing);
     state->known_noise = take(pixels * sizeof(float), &missing);
     state->age = take(pixels * sizeof(float), &missing);
+    state->aged = take((pixels + bd_sep_tile - 1) / bd_sep_tile, &missing);
     state->raw = take(pixels, &missing);
     state->lasting = take(pixels, &missing);
     state->guard = take(pixels, &missing);
@@ -134,6 +135,7 @@ static enum bd_status sep_reset(void *arg)
     memset(state->noise, 0, pixels * sizeof *state->noise);
     memset(state->known_noise, 0, pixels * sizeof *state->known_noise);
     memset(state->age, 0, pixels * sizeof *state->age);
+    memset(state->aged, 0, (pixels + bd_sep_tile - 1) / bd_sep_tile);
     memset(state->lasting, bd_mask_lasting, pixels);
     memset(state->guard, 0, pixels);
     memset(state->still, 0, pixels);
@@ -192,6 +194,7 @@ static enum bd_status sep_load_background(void *arg, const uint8_t *background)
 {
     struct bd_cpu_separator *state = arg;
     memcpy(state->set.background, background, (size_t)state->m);
+    state->due = false;
     return BD_OK;
 }
 
@@ -212,6 +215,7 @@ struct pixel_loop {
 struct comparison {
     struct bd_cpu_separator *state;
     const uint8_t *f, *l;
+    uint8_t *formed; /* l if it is formed before: while a chunk of it is in the cache; else NULL */
     struct bd_limits limits;
 };
 
@@ -223,25 +227,30 @@ static void compare_chunk(void *arg, int64_t chunk, int thread)
     const struct bd_cpu_separator *state = now->state;
     int channels = state->shape.channels;
     int64_t p, count = bd_sep_pixel_range(state, chunk, &p), i = p * channels;
+    if (now->formed)
+        state->exact->background(count * channels, state->basis + i, state->ld, state->rank,
+                                 state->w, now->formed + i);
     state->counts[chunk] = state->exact->compare(
         count, channels, now->f + i, now->l + i, state->known_noise + p, &now->limits,
         state->set.difference + p, state->raw + p, plain_background(state) + p);
 }
 
 /* Returns how many pixels exceed their limit. */
-static int64_t compare(struct bd_cpu_separator *state, const uint8_t *f, const uint8_t *l,
-                       struct bd_limits limits)
+static int64_t compare(const struct comparison *now)
 {
-    struct comparison now = { .state = state, .f = f, .l = l, .limits = limits };
-    return bd_sep_run_and_count(state, compare_chunk, &now, bd_sep_pixel_chunks(state));
+    struct bd_cpu_separator *state = now->state;
+    return bd_sep_run_and_count(state, compare_chunk, (void *)now, bd_sep_pixel_chunks(state));
 }
 
 static enum bd_status sep_compare(void *arg, int slot, int other, int reach, int64_t *count)
 {
     struct bd_cpu_separator *state = arg;
-    const struct bd_limits limits = { .least = (float)reach, .most = (float)reach };
+    const struct comparison now = { .state = state,
+                                    .f = bd_sep_column(state, slot),
+                                    .l = bd_sep_column(state, other),
+                                    .limits = { .least = (float)reach, .most = (float)reach } };
     bd_sep_take_set(state);
-    *count = compare(state, bd_sep_column(state, slot), bd_sep_column(state, other), limits);
+    *count = compare(&now);
     return BD_OK;
 }
 
@@ -296,7 +305,7 @@ static void learn_chunk(void *arg, int64_t chunk, int thread)
     state->counts[chunk] = state->exact->learn(
         count, &learning, state->set.difference + p, state->scratch + p, state->raw + p,
         state->noise + p, loop->learn ? state->known_noise + p : NULL, state->age + p,
-        state->guard + p, state->set.mask + p);
+        state->aged + p / bd_sep_tile, state->guard + p, state->set.mask + p);
 }
 
 static void find_shadows(struct bd_cpu_separator *state, const struct bd_detect_params *params)
@@ -351,17 +360,26 @@ static enum bd_status sep_detect(void *arg, const struct bd_detect_params *param
     struct bd_cpu_separator *state = arg;
     struct pixel_loop loop = { .state = state, .params = params, .learn = learn };
     int64_t items = bd_sep_pixel_chunks(state);
-    const struct bd_limits limits = { params->noise_gain, params->threshold, params->most,
-                                      params->plain };
-    state->changed = compare(state, state->frame, state->set.background, limits);
+    const struct comparison now = { .state = state,
+                                    .f = state->frame,
+                                    .l = state->set.background,
+                                    .formed = state->due ? state->set.background : NULL,
+                                    .limits = { params->noise_gain, params->threshold, params->most,
+                                                params->plain } };
+    state->changed = compare(&now);
+    state->due = false;
     find_shadows(state, params);
     bd_recurrence_find(state, params, learn);
+    if (params->follows || (params->evidence && !params->mirrors))
+        return BD_OK;
     bd_sep_leave_out(state, state->scratch, state->raw, state->shadow);
     bd_mask_median(state->mask_work, state->raw, state->scratch, params->median);
     bd_mask_remove_small(state->mask_work, state->raw, state->lasting, params->lasting,
                          params->min_area);
     bd_mask_fill_holes(state->mask_work, state->raw, params->max_hole);
     cut_shadows(state, params);
+    if (params->evidence)
+        return BD_OK;
     if (params->plain >= 0)
         bd_mask_trim(state->mask_work, state->raw, plain_background(state), state->set.difference);
     bd_pool_run(state->pool, occupy_chunk, &loop, items);
@@ -416,6 +434,7 @@ const struct bd_separation_ops bd_cpu_separation_ops = {
     .recall = bd_cpu_sep_recall,
     .gram = bd_cpu_sep_gram,
     .reduce = bd_cpu_sep_reduce,
+    .basis_without_r = bd_cpu_sep_basis_without_r,
     .basis_ahead = bd_cpu_sep_basis_ahead,
     .basis = bd_cpu_sep_basis,
     .compare = sep_compare,

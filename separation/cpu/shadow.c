@@ -37,7 +37,7 @@ static struct range take_row(const struct bd_mask_work *work, struct sums to, ui
     if (shadow)
         memset(shadow, 0, (size_t)work->width);
     const uint8_t *end = mask + work->width;
-    for (const uint8_t *at = mask; at < end && (at = memchr(at, 1, (size_t)(end - at))); at++) {
+    for (const uint8_t *at = mask; (at = bd_mask_next(at, end)); at++) {
         int x = (int)(at - mask);
         uint32_t ff = 0, fl = 0, ll = 0;
         for (int c = 0; c < channels; c++) {
@@ -101,7 +101,7 @@ static void find_near(const struct bd_mask_work *work, struct sums sum, const ui
 {
     const uint8_t *end = shadow + work->width;
     memset(near, 0, (size_t)work->width);
-    for (const uint8_t *at = shadow; at < end && (at = memchr(at, 1, (size_t)(end - at))); at++) {
+    for (const uint8_t *at = shadow; (at = bd_mask_next(at, end)); at++) {
         int x = (int)(at - shadow), from = x > reach ? x - reach : 0;
         int to = x + reach < work->width ? x + reach : work->width - 1;
         uint32_t count = across(sum.count + x);
@@ -160,13 +160,14 @@ static void finish_strip(void *arg, int64_t item, int thread)
     size_t width = (size_t)work->width;
     int to, from = bd_mask_strip(work, item, &to);
     for (int y = from; y < to; y++) {
-        uint8_t *row = search->shadow + (size_t)y * width, *end = row + width;
-        for (uint8_t *at = row; at < end && (at = memchr(at, 1, (size_t)(end - at))); at++) {
+        uint8_t *row = search->shadow + (size_t)y * width;
+        const uint8_t *end = row + width;
+        for (const uint8_t *at = row; (at = bd_mask_next(at, end)); at++) {
             bool any = false;
             for (int v = y - reach; v <= y + reach && !any; v++)
                 any = v >= 0 && v < work->height &&
                       work->picture[(size_t)v * width + (size_t)(at - row)];
-            *at = any;
+            row[at - row] = any;
         }
     }
 }

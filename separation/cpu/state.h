@@ -16,6 +16,8 @@ enum {
     bd_sep_accumulators = 16   /* of TSQR: fixed, so that results do not depend on the threads */
 };
 
+_Static_assert(bd_sep_pixel_chunk % bd_sep_tile == 0, "items are whole tiles");
+
 /* The pictures of a frame's results. */
 struct bd_sep_set {
     uint8_t *background;  /* l rounded: m */
@@ -35,6 +37,7 @@ struct bd_cpu_separator {
     const uint8_t *frame;    /* f: m, the caller's while it submits, a sample, or the copy */
     uint8_t *copy;           /* m: of a frame whose rows are apart */
     struct bd_sep_set set;   /* of the frame in hand: one of `sets` */
+    bool due;                /* its background is B w, which is still to be formed */
     uint8_t *window;         /* W: ld x n */
     float *basis;            /* B: ld x rank */
     float *next_basis;       /* the new basis is made here, then the two are exchanged */
@@ -57,6 +60,7 @@ struct bd_cpu_separator {
     float *noise;       /* mean difference of the pixel while background, grey levels */
     float *known_noise; /* the same before the frame that was learned last: of the next limits */
     float *age;         /* seconds for which the pixel has been foreground */
+    uint8_t *aged;      /* a tile of bd_sep_tile pixels: 0 where all ages are 0 */
     uint8_t *raw;       /* 0 or 1, before and during the clean-up */
     uint8_t *shadow;    /* 0 or 1: foreground before the clean-up, but shadow */
     uint8_t *lasting;   /* frames for which the pixel's component has lasted (shared/mask.h) */
@@ -157,6 +161,8 @@ enum bd_status bd_cpu_sep_basis_ahead(void *state, const int *order, int count, 
                                       double tau, const float *sigma, const float *v, int64_t ldv);
 enum bd_status bd_cpu_sep_basis(void *state, const int *order, int count, float lambda, double tau,
                                 const float *sigma, const float *v, int64_t ldv);
+enum bd_status bd_cpu_sep_basis_without_r(void *state, const int *order, int count, float lambda,
+                                          double tau, bool *learned);
 enum bd_status bd_cpu_sep_stable(void *state, const int *order, int count, float lambda,
                                  int choose);
 enum bd_status bd_cpu_sep_remove_ghosts(void *state, const int *order, int count,

@@ -137,8 +137,10 @@ static void sum_rows(const struct sweep *sweep, int64_t from, int64_t rows, stru
     if (sweep->gram)
         form_residual(sweep, sweep->count - 1, from, rows, newest);
     for (int j = 0; j < sweep->count; j++) {
-        form_residual(sweep, j, from, rows, e);
-        state->kernels->multiply_residual(rows, e, b, state->ld, state->rank,
+        const bool formed = sweep->gram && j == sweep->count - 1;
+        if (!formed)
+            form_residual(sweep, j, from, rows, e);
+        state->kernels->multiply_residual(rows, formed ? newest : e, b, state->ld, state->rank,
                                           sweep->gram ? newest : NULL, sums->e_b[j], &sums->e_e[j]);
     }
 }
@@ -426,4 +428,30 @@ enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float la
             c[k] = (float)(sigma[k] - tau) * v[k * ldv + j];
     }
     return BD_OK;
+}
+
+/* sigma(1) of X is at least |X^T b| / |b|, and at most the Frobenius norm. x is c b + e, |e| is at
+ * most lambda for each element, so that |x|^2 is at most 2 c x^T b - c^2 |b|^2 + m lambda^2. */
+enum bd_status bd_cpu_sep_basis_without_r(void *arg, const int *order, int count, float lambda,
+                                          double tau, bool *learned)
+{
+    const double margin = 1.01; /* more than any rounding */
+    struct bd_cpu_separator *state = arg;
+    struct sweep sweep = { .state = state, .order = order, .count = count, .lambda = lambda };
+    const float any[bd_max_window] = { 0 };
+    double t_t = 0, frobenius = 0;
+    *learned = false;
+    if (state->shape.rank > 1 || state->rank != 1)
+        return BD_OK;
+    if (state->products_lambda != lambda)
+        multiply_columns(&sweep, state->chunks);
+    for (int j = 0; j < count; j++) {
+        const double c = (double)bd_sep_coefficients(state, order[j])[0], t = state->products[j];
+        t_t += t * t;
+        frobenius += 2 * c * t - c * c * state->norm + (double)lambda * lambda * (double)state->m;
+    }
+    const double least = sqrt(t_t / state->norm);
+    *learned = least > margin * tau && least > margin * bd_sep_near_share * sqrt(frobenius);
+    const float sigma = (float)least;
+    return *learned ? bd_cpu_sep_basis(arg, order, count, lambda, tau, &sigma, any, count) : BD_OK;
 }

@@ -80,6 +80,7 @@ struct bd_detect_params {
     int columns;   /* frames of the window that count; 0: no search for what moves in place */
     int follows;   /* 1: the frame in hand comes just after that of slot `newest`, and the ways of
                       all pixels between the two are counted, and nothing else */
+    int evidence;  /* 1: only evidence is wanted, without learn: mask and guard may be left out */
 };
 
 /* For remove_ghosts. */
@@ -169,6 +170,11 @@ struct bd_separation_ops {
      * memory. The drift of R (drift.h), 0 where r = 0, is in the results of the next frame. */
     enum bd_status (*basis)(void *state, const int *order, int count, float lambda, double tau,
                             const float *sigma, const float *v, int64_t ldv);
+    /* May be NULL. Does what basis would do with the SVD of R, without it, where the products X^T b
+     * alone are enough: with a shape of rank 1, and b that by them is certainly near the window.
+     * *learned: it has; else nothing has changed. */
+    enum bd_status (*basis_without_r)(void *state, const int *order, int count, float lambda,
+                                      double tau, bool *learned);
     /* May be NULL. Part of the work of basis, which follows with the same arguments after further
      * frames: so that no frame takes all of it. What basis does is the same. */
     enum bd_status (*basis_ahead)(void *state, const int *order, int count, float lambda,

@@ -59,6 +59,12 @@ static void test_far_basis(void **state)
             assert_int_equal(ops->collect(separation, &out), BD_OK);
             for (int slot = 0; slot < columns; slot++)
                 assert_int_equal(ops->insert(separation, slot, 0), BD_OK);
+            bool learned = false;
+            if (time == 0 && ops->basis_without_r)
+                assert_int_equal(
+                    ops->basis_without_r(separation, order, columns, 10, 10 * side, &learned),
+                    BD_OK);
+            assert_false(learned);
             assert_int_equal(ops->reduce(separation, order, columns, 10, r.data, r.ld), BD_OK);
             assert_int_equal(svds->compute(svd, r.data, r.ld, NULL, NULL, 0), BD_OK);
             const float *v = svds->v(svd, &ldv);
@@ -76,7 +82,7 @@ static void test_far_basis(void **state)
 }
 
 /* What is asked for before the basis is made. */
-enum ahead { NOTHING, SAME, OTHER_V, OTHER_LAMBDA, OTHER_TAU };
+enum ahead { NOTHING, SAME, OTHER_V, OTHER_LAMBDA, OTHER_TAU, WITHOUT_R };
 
 enum { part_side = 250, part_pixels = part_side * part_side, part_columns = 5 };
 
@@ -89,8 +95,9 @@ static void make_part_frame(uint8_t *frame, int number)
     }
 }
 
-/* The background of a frame after a new basis of rank 2, part of which may have been made ahead. */
-static void background_after(const char *name, enum ahead ahead, uint8_t *background)
+/* The background of a frame after a new basis, part of which may have been made ahead, or, of rank
+ * 1, all without R. */
+static void background_after(const char *name, int rank, enum ahead ahead, uint8_t *background)
 {
     static const int order[part_columns] = { 3, 0, 4, 1, 2 };
     static const struct bd_detect_params detect = {
@@ -98,7 +105,7 @@ static void background_after(const char *name, enum ahead ahead, uint8_t *backgr
     };
     static uint8_t frame[part_pixels];
     const struct bd_separation_shape shape = {
-        part_side, part_side, 1, part_columns, 2, BD_SEPARATOR_BACKGROUND, 1
+        part_side, part_side, 1, part_columns, rank, BD_SEPARATOR_BACKGROUND, 1
     };
     const double tau = 2 * part_side;
     struct bd_backend *backend;
@@ -106,7 +113,7 @@ static void background_after(const char *name, enum ahead ahead, uint8_t *backgr
     struct bd_separation out = { 0 };
     void *separation, *svd, *products;
     int64_t ldv;
-    bool whole = false;
+    bool whole = false, learned = false;
     assert_int_equal(bd_backend_open(&backend, name, 0), BD_OK);
     const struct bd_separation_ops *ops = backend->ops->separation;
     const struct bd_svd_ops *svds = backend->ops->svd;
@@ -128,7 +135,7 @@ static void background_after(const char *name, enum ahead ahead, uint8_t *backgr
     assert_int_equal(ops->reduce(separation, order, part_columns, 10, r.data, r.ld), BD_OK);
     assert_int_equal(svds->compute(svd, r.data, r.ld, NULL, NULL, 0), BD_OK);
     const float *v = svds->v(svd, &ldv), *sigma = svds->sigma(svd);
-    if (ahead != NOTHING && ops->basis_ahead)
+    if (ahead != NOTHING && ahead != WITHOUT_R && ops->basis_ahead)
         assert_int_equal(
             ops->basis_ahead(separation, order, part_columns, ahead == OTHER_LAMBDA ? 20 : 10,
                              ahead == OTHER_TAU ? 20 * tau : tau, sigma,
@@ -138,14 +145,19 @@ static void background_after(const char *name, enum ahead ahead, uint8_t *backgr
         make_part_frame(frame, 7 + times);
         assert_int_equal(ops->load(separation, frame, part_side), BD_OK);
         assert_int_equal(ops->project(separation, 3, 10), BD_OK);
-        if (times == 0)
+        if (times == 0 && ahead == WITHOUT_R && ops->basis_without_r) {
+            assert_int_equal(
+                ops->basis_without_r(separation, order, part_columns, 10, tau, &learned), BD_OK);
+            assert_int_equal(learned, rank == 1);
+        }
+        if (times == 0 && !learned)
             assert_int_equal(ops->basis(separation, order, part_columns, 10, tau, sigma, v, ldv),
                              BD_OK);
     }
     assert_int_equal(ops->detect(separation, &detect, 0), BD_OK);
     assert_int_equal(ops->finish(separation), BD_OK);
     assert_int_equal(ops->collect(separation, &out), BD_OK);
-    assert_int_equal(out.rank, 2);
+    assert_int_equal(out.rank, rank);
     memcpy(background, out.background, part_pixels);
     ops->destroy(separation);
     svds->destroy(svd);
@@ -161,11 +173,24 @@ static void test_basis_ahead(void **state)
     static uint8_t plain[part_pixels], other[part_pixels];
     FOR_EACH_BACKEND(name)
     {
-        background_after(name, NOTHING, plain);
-        for (enum ahead ahead = SAME; ahead <= OTHER_TAU; ahead++) {
-            background_after(name, ahead, other);
+        background_after(name, 2, NOTHING, plain);
+        for (enum ahead ahead = SAME; ahead <= WITHOUT_R; ahead++) {
+            background_after(name, 2, ahead, other);
             assert_memory_equal(plain, other, sizeof plain);
         }
+    }
+}
+
+/* A basis of rank 1 that was made without R is the same. */
+static void test_basis_without_r(void **state)
+{
+    (void)state;
+    static uint8_t plain[part_pixels], other[part_pixels];
+    FOR_EACH_BACKEND(name)
+    {
+        background_after(name, 1, NOTHING, plain);
+        background_after(name, 1, WITHOUT_R, other);
+        assert_memory_equal(plain, other, sizeof plain);
     }
 }
 
@@ -266,9 +291,8 @@ static void test_compare(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_far_basis),
-        cmocka_unit_test(test_basis_ahead),
-        cmocka_unit_test(test_gram),
+        cmocka_unit_test(test_far_basis),       cmocka_unit_test(test_basis_ahead),
+        cmocka_unit_test(test_basis_without_r), cmocka_unit_test(test_gram),
         cmocka_unit_test(test_compare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,7 +107,7 @@ static void check_learn(const struct bd_exact_kernels *kernels, int count,
                         const struct bd_learning *learning)
 {
     uint8_t difference[most], occupied[most], raw[most], kept[most + guard], was[most];
-    uint8_t mask[most + guard];
+    uint8_t mask[most + guard], aged[most / bd_sep_tile + 2];
     float noise[most + guard], age[most + guard], noise_was[most], age_was[most];
     int64_t set = 0;
     fill_bytes(difference, most);
@@ -116,6 +116,13 @@ static void check_learn(const struct bd_exact_kernels *kernels, int count,
     fill_set(was, most, 70);
     fill_floats(noise_was, most, 60);
     fill_floats(age_was, most, 4);
+    memset(aged, untouched, sizeof aged);
+    for (int i = 0; i < most; i++)
+        if (i / bd_sep_tile % 2) { /* a tile without ages, and every second of these stays so */
+            age_was[i] = 0;
+            aged[i / bd_sep_tile] = 0;
+            occupied[i] &= i / bd_sep_tile % 4 == 1;
+        }
     memset(kept, untouched, sizeof kept);
     memset(mask, untouched, sizeof mask);
     memcpy(kept, was, (size_t)count);
@@ -124,7 +131,7 @@ static void check_learn(const struct bd_exact_kernels *kernels, int count,
         age[i] = i < count ? age_was[i] : -7;
     }
     int64_t returned = kernels->learn(count, learning, difference, occupied, raw, noise_was,
-                                      learning->rate > 0 ? noise : NULL, age, kept, mask);
+                                      learning->rate > 0 ? noise : NULL, age, aged, kept, mask);
     for (int i = 0; i < count; i++) {
         /* Rounded after each step: no fused multiply-adds. */
         volatile float step = (float)difference[i] - noise_was[i];
@@ -137,6 +144,12 @@ static void check_learn(const struct bd_exact_kernels *kernels, int count,
         set += raw[i];
     }
     assert_int_equal(returned, set);
+    for (int from = 0; from < count; from += bd_sep_tile) {
+        bool any = false;
+        for (int i = from; i < count && i < from + bd_sep_tile; i++)
+            any |= age[i] > 0;
+        assert_int_equal(aged[from / bd_sep_tile], any);
+    }
     for (int i = count; i < count + guard; i++)
         assert_true(noise[i] == -7 && age[i] == -7 && kept[i] == untouched && mask[i] == untouched);
 }
@@ -195,25 +208,6 @@ static void check_spread(const struct bd_exact_kernels *kernels, int width, int 
         assert_int_equal(out[x], untouched);
 }
 
-static void check_descend(const struct bd_exact_kernels *kernels, int width)
-{
-    static uint8_t in[most];
-    uint8_t out[most + guard];
-    uint16_t left[most] = { 0 }, before[most] = { 0 };
-    fill_set(in, width, 30);
-    memset(out, untouched, sizeof out);
-    for (int x = 0; x < width; x++)
-        left[x] = before[x] = (uint16_t)(next_random() % 3 ? next_random() % 3 : 65535);
-    kernels->descend(width, in, 65535, left);
-    kernels->is_set(width, left, out);
-    for (int x = 0; x < width; x++) {
-        assert_int_equal(left[x], in[x] ? 65535 : larger(before[x] - 1, 0));
-        assert_int_equal(out[x], left[x] > 0);
-    }
-    for (int x = width; x < width + guard; x++)
-        assert_int_equal(out[x], untouched);
-}
-
 static void check_trim(const struct bd_exact_kernels *kernels, int width)
 {
     static uint8_t rows[3][3][most], lines[2 * most + 4];
@@ -257,7 +251,6 @@ static void test_rows(void **state)
         for (int radius = 0; radius <= 20 && radius <= width; radius++)
             check_spread(kernels, width, radius, radius < 3 ? 30 : 3);
         check_spread(kernels, width, width, 1);
-        check_descend(kernels, width);
         check_trim(kernels, width);
     }
 }

@@ -34,30 +34,59 @@ static void dot(int64_t count, const float *x, const float *y, double *sum_of_al
         *sum_of_all += (double)x[i] * (double)y[i];
 }
 
-/* The sum of all lanes. */
-BD_INLINE double sum_of(doubles v)
+/* Floats in a register, and the registers of LANES of them: what is wider than a register GCC keeps
+ * in memory. */
+typedef float part __attribute__((vector_size(BD_VECTOR * 4)));
+typedef float half_part __attribute__((vector_size(BD_VECTOR * 2)));
+typedef double wide __attribute__((vector_size(BD_VECTOR * 4)));
+enum { PARTS = LANES / BD_VECTOR, WIDES = 2 * PARTS };
+
+BD_INLINE part load_part(const float *p)
 {
-    double sums[LANES];
-    memcpy(sums, &v, sizeof sums);
-    for (int half = LANES / 2; half; half /= 2)
-        for (int j = 0; j < half; j++)
-            sums[j] += sums[j + half];
+    part v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+BD_INLINE void fold(double *sums, int half)
+{
+    for (int j = 0; j < half; j++)
+        sums[j] += sums[j + half];
+}
+
+/* The sum of all lanes. */
+BD_INLINE double sum_of(double sums[LANES])
+{
+    fold(sums, 8);
+    fold(sums, 4);
+    fold(sums, 2);
+    fold(sums, 1);
     return sums[0];
 }
+_Static_assert(LANES == 16, "the lanes are folded four times");
 
 /* x^T y of small numbers. */
 BD_INLINE double dot_small(int64_t count, const float *x, const float *y)
 {
-    doubles sums = { 0 };
+    wide acc[WIDES] = { { 0 } };
+    double sums[LANES];
     int64_t i = 0;
     for (; i + TILE <= count; i += TILE) {
-        floats even = { 0 }, odd = { 0 };
-        for (int64_t j = i; j < i + TILE; j += 2 * LANES) {
-            even += load(x + j) * load(y + j);
-            odd += load(x + j + LANES) * load(y + j + LANES);
-        }
-        sums += __builtin_convertvector(even + odd, doubles);
+        part even[PARTS] = { { 0 } }, odd[PARTS] = { { 0 } };
+        half_part both[WIDES];
+        for (int64_t j = i; j < i + TILE; j += 2 * LANES)
+            for (int k = 0; k < PARTS; k++) {
+                const int64_t at = j + k * BD_VECTOR;
+                even[k] += load_part(x + at) * load_part(y + at);
+                odd[k] += load_part(x + at + LANES) * load_part(y + at + LANES);
+            }
+        for (int k = 0; k < PARTS; k++)
+            even[k] += odd[k];
+        memcpy(both, even, sizeof both);
+        for (int k = 0; k < WIDES; k++)
+            acc[k] += __builtin_convertvector(both[k], wide);
     }
+    memcpy(sums, acc, sizeof sums);
     double sum = sum_of(sums);
     for (; i < count; i++)
         sum += (double)x[i] * (double)y[i];
