@@ -30,7 +30,8 @@ static void make_gray(uint8_t *restrict out, const int16_t *restrict luma, int c
         out[x] = bd_yuv_level(luma[x]);
 }
 
-/* Of the first `count` pixels that share samples from `in` on, and of one more pixel. */
+/* The chroma of `count` pixels, the first of which has the sample at `in`. Of pixels in pairs, that
+ * of the last pair is whole: out has room for an even number. */
 static void make_chroma(int16_t *restrict out, const uint8_t *restrict in, int step, int shift,
                         int count)
 {

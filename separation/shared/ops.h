@@ -72,7 +72,8 @@ struct bd_detect_params {
     int guard;    /* pixels around mask and shadows that must not be learned either */
     float noise_rate; /* share of the newest difference in the noise level */
     float seconds;    /* since the frame before: added to the age of foreground pixels */
-    float memory; /* seconds: a pixel that has been foreground for longer is no longer guarded */
+    float memory;     /* seconds, above 0: a pixel that has been foreground for longer is no longer
+                         guarded */
     /* Of recurrence.h and mirror.h: */
     unsigned look; /* number of the frame */
     int looks;     /* evidence: so many looks, from number `look` on; 0: none */
@@ -172,7 +173,8 @@ struct bd_separation_ops {
                             const float *sigma, const float *v, int64_t ldv);
     /* May be NULL. Does what basis would do with the SVD of R, without it, where the products X^T b
      * alone are enough: with a shape of rank 1, and b that by them is certainly near the window.
-     * *learned: it has; else nothing has changed. */
+     * *learned: it has, but for the drift, which is not measured and 0; else nothing has changed.
+     */
     enum bd_status (*basis_without_r)(void *state, const int *order, int count, float lambda,
                                       double tau, bool *learned);
     /* May be NULL. Part of the work of basis, which follows with the same arguments after further

@@ -105,8 +105,8 @@ static void slow_components(uint8_t *mask, int width, int height, int value, int
 struct sizes {
     int width, height;
 };
-static const struct sizes sizes[] = { { 1, 1 },   { 1, 9 },   { 9, 1 },   { 2, 2 }, { 5, 3 },
-                                      { 16, 16 }, { 33, 17 }, { 40, 31 }, { 3, 70 } };
+static const struct sizes sizes[] = { { 1, 1 },   { 1, 9 },   { 9, 1 },   { 2, 2 },  { 5, 3 },
+                                      { 16, 16 }, { 33, 17 }, { 40, 31 }, { 3, 70 }, { 259, 7 } };
 
 static void test_against_definitions(void **state)
 {
