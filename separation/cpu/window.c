@@ -453,9 +453,8 @@ enum bd_status bd_cpu_sep_basis_without_r(void *arg, const int *order, int count
     const double least = sqrt(t_t / state->norm);
     *learned = least > margin * tau && least > margin * bd_sep_near_share * sqrt(frobenius);
     const float sigma = (float)least;
-    if (!*learned)
-        return BD_OK;
-    enum bd_status status = bd_cpu_sep_basis(arg, order, count, lambda, tau, &sigma, any, count);
-    state->drift = 0; /* which takes V */
+    enum bd_status status =
+        *learned ? bd_cpu_sep_basis(arg, order, count, lambda, tau, &sigma, any, count) : BD_OK;
+    state->drift = *learned ? 0 : state->drift; /* it takes V */
     return status;
 }
