@@ -175,7 +175,7 @@ static void spread_columns(void *arg, int64_t item, int thread)
     const int width = work->width, height = work->height;
     const int64_t first = item * columns, count = width - first < columns ? width - first : columns;
     const int radius = clamped(sweep->reach, height), window = 2 * radius + 1;
-    uint8_t all[columns];
+    uint8_t all[columns] = { 0 };
     for (int start = -radius; start < height - radius; start += window) {
         memset(all, 0, sizeof all);
         for (int y = start + window - 1; y >= start; y--) {

@@ -44,7 +44,7 @@ BD_INLINE int64_t count_set(int64_t count, const uint8_t *restrict picture)
 BD_INLINE void distances3(int64_t count, const uint8_t *restrict f, const uint8_t *restrict l,
                           uint8_t *restrict out)
 {
-    uint8_t one[3 * TILE + 2], most[3 * TILE];
+    uint8_t one[3 * TILE + 2], most[3 * TILE] = { 0 };
     for (int64_t i = 0; i < 3 * count; i++)
         one[i] = distance(f[i], l[i]);
     one[3 * count] = one[3 * count + 1] = 0;
