@@ -130,7 +130,7 @@ static void follow_rows(const struct search *search, int from, int to)
     }
 }
 
-/* The visits after this frame, by bd_recurrence_visit in bytes: GCC makes wider vectors of that. */
+/* The visits after this frame. */
 static void visit_rows(const struct search *search, int from, int to)
 {
     const struct bd_cpu_separator *state = search->state;
@@ -138,12 +138,8 @@ static void visit_rows(const struct search *search, int from, int to)
     const uint8_t *restrict raw = state->raw, *restrict shadow = state->shadow;
     const uint8_t *restrict difference = state->set.difference;
     uint8_t *restrict visit = state->recurrence->visit, half = search->half;
-    for (int64_t p = first; p < end; p++) {
-        const uint8_t foreground = raw[p] & ~shadow[p], plain = difference[p] <= half;
-        const uint8_t odd = visit[p] & 1, begins = foreground & ~odd;
-        const uint8_t ends = odd & plain & ~foreground;
-        visit[p] = (uint8_t)(visit[p] + (begins | ends));
-    }
+    for (int64_t p = first; p < end; p++)
+        visit[p] = bd_recurrence_visit(visit[p], raw[p] & ~shadow[p], difference[p] <= half);
 }
 
 static void visit_strip(void *arg, int64_t item, int thread)

@@ -77,11 +77,12 @@ struct bd_recurrence_window {
     int reach;                  /* bd_recurrence_reach_of(threshold) */
 };
 
-/* The number of a pixel's visit after a frame. */
-BD_RULE uint8_t bd_recurrence_visit(uint8_t visit, bool foreground, bool plain)
+/* The number of a pixel's visit after a frame; foreground and plain are 0 or 1. In bytes, without
+ * choices: compilers make wide vectors of that. */
+BD_RULE uint8_t bd_recurrence_visit(uint8_t visit, uint8_t foreground, uint8_t plain)
 {
-    uint8_t begun = (uint8_t)(visit | 1), ended = (uint8_t)(visit + (visit & 1));
-    return foreground ? begun : plain ? ended : visit;
+    const uint8_t odd = visit & 1, begins = foreground & ~odd, ends = odd & plain & ~foreground;
+    return (uint8_t)(visit + (begins | ends));
 }
 
 /* Whether pixel p is foreground: set (1) in raw, whatever its other flags, and not in shadow (1;
