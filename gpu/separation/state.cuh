@@ -118,14 +118,6 @@ struct bd_sep_graph {
     struct bd_sep_step step;
 };
 
-/* A copy of a picture in items: item i is `rows` rows from row i `rows` on. */
-struct bd_sep_copying {
-    uint8_t *to; /* tight */
-    const uint8_t *from;
-    int64_t row, stride; /* bytes of a row, and from one to the next in `from` */
-    int height, rows;
-};
-
 /* What is found of one frame while the mask of the frame before is made. Two of these take turns.
  */
 struct bd_sep_turn {

@@ -13,6 +13,14 @@
 static const char *const what = "the separator";
 static const char *const uploading = "uploading a frame";
 
+/* A copy of a picture in items: item i is `rows` rows from row i `rows` on. */
+struct copying {
+    uint8_t *to; /* tight */
+    const uint8_t *from;
+    int64_t row, stride; /* bytes of a row, and from one to the next in `from` */
+    int height, rows;
+};
+
 /* `event` completes when the work enqueued on `stream` so far is done. */
 static enum bd_status record(cudaEvent_t event, cudaStream_t stream)
 {
@@ -27,7 +35,7 @@ static enum bd_status join(cudaStream_t stream, cudaEvent_t event)
 
 static void copy_rows(void *arg, int64_t item, int thread)
 {
-    const struct bd_sep_copying *c = (const struct bd_sep_copying *)arg;
+    const struct copying *c = (const struct copying *)arg;
     const int64_t first = item * c->rows, left = c->height - first;
     const int64_t count = left < c->rows ? left : c->rows;
     (void)thread;
@@ -41,7 +49,7 @@ static void copy_rows(void *arg, int64_t item, int thread)
 /* Waits for the page-locked buffer of the next frame. *copying: the copy of its picture to there,
  * in one item. */
 static enum bd_status begin_load(struct bd_cuda_separator *s, const uint8_t *picture,
-                                 int64_t stride, struct bd_sep_copying *copying)
+                                 int64_t stride, struct copying *copying)
 {
     const int64_t row = (int64_t)s->shape.width * s->shape.channels;
     const int height = s->shape.height;
@@ -106,7 +114,7 @@ static __global__ void copy_picture(uint8_t *to, const uint8_t *from, int64_t ro
         to[k] = from[k / row * stride + k % row];
 }
 
-static enum bd_status enqueue_copy(struct bd_cuda_separator *s, const struct bd_sep_copying *c,
+static enum bd_status enqueue_copy(struct bd_cuda_separator *s, const struct copying *c,
                                    enum reach reach)
 {
     uint8_t *to = s->frames[s->buffer];
@@ -123,8 +131,8 @@ static enum bd_status enqueue_copy(struct bd_cuda_separator *s, const struct bd_
 
 /* Copies a picture that the GPU can read into the buffer in hand, and waits for that: the host has
  * nothing to copy. */
-static enum bd_status fetch_picture(struct bd_cuda_separator *s,
-                                    const struct bd_sep_copying *copying, enum reach reach)
+static enum bd_status fetch_picture(struct bd_cuda_separator *s, const struct copying *copying,
+                                    enum reach reach)
 {
     enum bd_status status = begin_upload(s);
     if (status == BD_OK)
@@ -143,7 +151,7 @@ static enum bd_status fetch_picture(struct bd_cuda_separator *s,
 static enum bd_status load(struct bd_cuda_separator *s, const uint8_t *picture, int64_t stride,
                            int together)
 {
-    struct bd_sep_copying copying;
+    struct copying copying;
     enum bd_status status = begin_load(s, picture, stride, &copying);
     if (status != BD_OK)
         return status;

@@ -71,7 +71,7 @@ static void find_black(const struct scene *scene)
 {
     struct bd_mask_work *work = scene->work;
     int width = work->width;
-    uint16_t *down = work->left; /* pixels of the mask from here downwards */
+    uint16_t *down = work->down; /* pixels of the mask from here downwards */
     memset(work->picture, 0, (size_t)width * (size_t)work->height);
     for (int32_t i = work->components.count - 1; i >= 0; i--) {
         const struct bd_run run = work->components.runs[i];

@@ -44,7 +44,7 @@ enum bd_status bd_mask_work_create(struct bd_mask_work **out, struct bd_pool *po
     work->height = height;
     work->rows = choose_rows(height, (int)threads);
     work->lines = malloc(threads * line_bytes(work));
-    work->left = malloc((size_t)width * sizeof *work->left);
+    work->down = malloc((size_t)width * sizeof *work->down);
     work->sums = calloc(threads * bd_shadow_lines * line, sizeof *work->sums);
     work->picture = malloc((size_t)width * (size_t)height);
     work->none = calloc((size_t)width, 1);
@@ -54,7 +54,7 @@ enum bd_status bd_mask_work_create(struct bd_mask_work **out, struct bd_pool *po
     work->lasted = malloc(runs);
     enum bd_status status = bd_components_create(&work->components, width, height);
     if (status == BD_OK &&
-        (!work->lines || !work->left || !work->sums || !work->picture || !work->none ||
+        (!work->lines || !work->down || !work->sums || !work->picture || !work->none ||
          !work->objects || !work->contrasts || !work->mirrored || !work->lasted))
         status = bd_fail(BD_ERROR_MEMORY, "no memory for masks of %d x %d", width, height);
     if (status != BD_OK)
@@ -70,7 +70,7 @@ void bd_mask_work_destroy(struct bd_mask_work **inout)
         return;
     bd_components_destroy(&work->components);
     free(work->lines);
-    free(work->left);
+    free(work->down);
     free(work->sums);
     free(work->picture);
     free(work->none);

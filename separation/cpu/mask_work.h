@@ -56,7 +56,7 @@ struct bd_mask_work {
     struct bd_mirror_object *mirrored;      /* bd_mirror_most_objects */
     uint8_t *lasted;                        /* one a run: frames */
     uint8_t *lines;                         /* threads x line_bytes: a few rows */
-    uint16_t *left;                         /* width */
+    uint16_t *down;                         /* width: of contact_shadow.c */
     uint32_t *sums;   /* threads x bd_shadow_lines x (width + 2 bd_shadow_reach), 0 between steps */
     uint8_t *picture; /* height x width */
     uint8_t *none;    /* width: a row in which nothing is set */

@@ -43,6 +43,12 @@ static void *take(size_t bytes, bool *missing)
     return data;
 }
 
+/* Bytes of state->aged. */
+static size_t tiles_of(const struct bd_cpu_separator *state)
+{
+    return ((size_t)state->pixels + bd_sep_tile - 1) / bd_sep_tile;
+}
+
 /* The arrays of the state. */
 static enum bd_status take_arrays(struct bd_cpu_separator *state)
 {
@@ -65,7 +71,7 @@ static enum bd_status take_arrays(struct bd_cpu_separator *state)
     state->noise = take(pixels * sizeof(float), &missing);
     state->known_noise = take(pixels * sizeof(float), &missing);
     state->age = take(pixels * sizeof(float), &missing);
-    state->aged = take((pixels + bd_sep_tile - 1) / bd_sep_tile, &missing);
+    state->aged = take(tiles_of(state), &missing);
     state->raw = take(pixels, &missing);
     state->lasting = take(pixels, &missing);
     state->guard = take(pixels, &missing);
@@ -135,7 +141,7 @@ static enum bd_status sep_reset(void *arg)
     memset(state->noise, 0, pixels * sizeof *state->noise);
     memset(state->known_noise, 0, pixels * sizeof *state->known_noise);
     memset(state->age, 0, pixels * sizeof *state->age);
-    memset(state->aged, 0, (pixels + bd_sep_tile - 1) / bd_sep_tile);
+    memset(state->aged, 0, tiles_of(state));
     memset(state->lasting, bd_mask_lasting, pixels);
     memset(state->guard, 0, pixels);
     memset(state->still, 0, pixels);
@@ -236,19 +242,18 @@ static void compare_chunk(void *arg, int64_t chunk, int thread)
 }
 
 /* Returns how many pixels exceed their limit. */
-static int64_t compare(const struct comparison *now)
+static int64_t compare(struct comparison *now)
 {
-    struct bd_cpu_separator *state = now->state;
-    return bd_sep_run_and_count(state, compare_chunk, (void *)now, bd_sep_pixel_chunks(state));
+    return bd_sep_run_and_count(now->state, compare_chunk, now, bd_sep_pixel_chunks(now->state));
 }
 
 static enum bd_status sep_compare(void *arg, int slot, int other, int reach, int64_t *count)
 {
     struct bd_cpu_separator *state = arg;
-    const struct comparison now = { .state = state,
-                                    .f = bd_sep_column(state, slot),
-                                    .l = bd_sep_column(state, other),
-                                    .limits = { .least = (float)reach, .most = (float)reach } };
+    struct comparison now = { .state = state,
+                              .f = bd_sep_column(state, slot),
+                              .l = bd_sep_column(state, other),
+                              .limits = { .least = (float)reach, .most = (float)reach } };
     bd_sep_take_set(state);
     *count = compare(&now);
     return BD_OK;
@@ -360,12 +365,12 @@ static enum bd_status sep_detect(void *arg, const struct bd_detect_params *param
     struct bd_cpu_separator *state = arg;
     struct pixel_loop loop = { .state = state, .params = params, .learn = learn };
     int64_t items = bd_sep_pixel_chunks(state);
-    const struct comparison now = { .state = state,
-                                    .f = state->frame,
-                                    .l = state->set.background,
-                                    .formed = state->due ? state->set.background : NULL,
-                                    .limits = { params->noise_gain, params->threshold, params->most,
-                                                params->plain } };
+    struct comparison now = { .state = state,
+                              .f = state->frame,
+                              .l = state->set.background,
+                              .formed = state->due ? state->set.background : NULL,
+                              .limits = { params->noise_gain, params->threshold, params->most,
+                                          params->plain } };
     state->changed = compare(&now);
     state->due = false;
     find_shadows(state, params);
