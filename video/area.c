@@ -6,6 +6,7 @@
 #include "base/shuffle.h"
 #include "video/axis.h"
 #include "video/yuv.h"
+#include "video/yuv_convert.h"
 
 /* Rows of the result that are made together: vectors hold one value of each, and registers (GCC's
  * and clang's vector extension) as many bytes or half as many samples. */
@@ -287,25 +288,6 @@ static void make_gray(uint8_t *restrict out, const int16_t *restrict red,
     }
 }
 
-static void make_luma(uint8_t *restrict out, const int16_t *restrict y, int count,
-                      struct bd_yuv_matrix m)
-{
-    for (int i = 0; i < count; i++)
-        out[i] = bd_yuv_level(bd_yuv_luma(&m, y[i]));
-}
-
-static void make_colours(uint8_t *restrict red, uint8_t *restrict green, uint8_t *restrict blue,
-                         const int16_t *restrict y, const int16_t *restrict u,
-                         const int16_t *restrict v, int count, struct bd_yuv_matrix m)
-{
-    for (int i = 0; i < count; i++) {
-        int16_t luma = bd_yuv_luma(&m, y[i]), b = bd_yuv_chroma(u[i]), r = bd_yuv_chroma(v[i]);
-        red[i] = bd_yuv_red(&m, luma, r);
-        green[i] = bd_yuv_green(&m, luma, b, r);
-        blue[i] = bd_yuv_blue(&m, luma, b);
-    }
-}
-
 /* The averages become the result's bytes, of each of its channels. */
 static void make_channels(struct bd_area *area, const struct bd_yuv *yuv)
 {
@@ -314,9 +296,9 @@ static void make_channels(struct bd_area *area, const struct bd_yuv *yuv)
     int16_t *const *in = area->averages;
     uint8_t *const *out = area->made;
     if (yuv && plan->channels == 3)
-        make_colours(out[0], out[1], out[2], in[0], in[1], in[2], count, yuv->matrix);
+        bd_yuv_make_colours(out[0], out[1], out[2], in[0], in[1], in[2], count, yuv->matrix);
     else if (yuv)
-        make_luma(out[0], in[0], count, yuv->matrix);
+        bd_yuv_make_gray(out[0], in[0], count, yuv->matrix);
     else if (plan->samples > plan->channels)
         make_gray(out[0], in[0], in[1], in[2], count);
     else

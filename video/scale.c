@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "video/area.h"
-#include "video/convert.h"
 #include "video/device.h"
 #include "video/libav.h"
 #include "video/yuv.h"
+#include "video/yuv_convert.h"
 
 /* Ints alone, to be compared as bytes. */
 struct plan {
@@ -171,9 +171,9 @@ static enum bd_status average(struct bd_scaler *scaler, struct bd_frame *dst,
     enum bd_status status = bd_yuv_fetch(src->yuv);
     if (status)
         return status;
-    *done = bd_convert_suits(dst, src);
+    *done = bd_yuv_convert_suits(dst, src);
     if (*done) {
-        bd_convert(dst, src);
+        bd_yuv_convert(dst, src);
         return BD_OK;
     }
     if (!scaler->area || !bd_area_suits(scaler->area, dst, src)) {

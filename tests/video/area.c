@@ -184,7 +184,7 @@ static void test_pixels(void **state)
 static void test_one_by_one(void **state)
 {
     (void)state;
-    /* Some are whole blocks of the conversion (video/convert.c), or a pixel more. */
+    /* Some are whole blocks of the conversion (video/yuv_convert.c), or a pixel more. */
     static const int same[][2] = { { 75, 41 }, { 512, 3 }, { 513, 4 }, { 544, 5 }, { 1031, 2 } };
     srand(5);
     for (int i = 0; i < 5 * KINDS; i++)

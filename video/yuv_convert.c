@@ -1,4 +1,4 @@
-#include "video/convert.h"
+#include "video/yuv_convert.h"
 
 #include <string.h>
 
@@ -8,7 +8,7 @@
 /* Pixels that are converted at a time: all that is between stays in the level-1 cache. */
 enum { BLOCK = 512 };
 
-bool bd_convert_suits(const struct bd_frame *dst, const struct bd_frame *src)
+bool bd_yuv_convert_suits(const struct bd_frame *dst, const struct bd_frame *src)
 {
     const bool to = dst->format == BD_GRAY8 || dst->format == BD_RGB24;
     return src->yuv && to && dst->width == src->yuv->width && dst->height == src->yuv->height;
@@ -17,41 +17,42 @@ bool bd_convert_suits(const struct bd_frame *dst, const struct bd_frame *src)
 /* ---- loops, in the form that compilers vectorise -----------------------------------------------
  */
 
-static void make_luma(int16_t *restrict out, const uint8_t *restrict in, int count,
+void bd_yuv_make_gray(uint8_t *restrict out, const int16_t *restrict y, int count,
                       struct bd_yuv_matrix m)
 {
-    for (int x = 0; x < count; x++)
-        out[x] = bd_yuv_luma(&m, (int16_t)(bd_yuv_unit * in[x]));
+    for (int i = 0; i < count; i++)
+        out[i] = bd_yuv_level(bd_yuv_luma(&m, y[i]));
 }
 
-static void make_gray(uint8_t *restrict out, const int16_t *restrict luma, int count)
+void bd_yuv_make_colours(uint8_t *restrict red, uint8_t *restrict green, uint8_t *restrict blue,
+                         const int16_t *restrict y, const int16_t *restrict u,
+                         const int16_t *restrict v, int count, struct bd_yuv_matrix m)
+{
+    for (int i = 0; i < count; i++) {
+        int16_t luma = bd_yuv_luma(&m, y[i]), b = bd_yuv_chroma(u[i]), r = bd_yuv_chroma(v[i]);
+        red[i] = bd_yuv_red(&m, luma, r);
+        green[i] = bd_yuv_green(&m, luma, b, r);
+        blue[i] = bd_yuv_blue(&m, luma, b);
+    }
+}
+
+static void take_luma(int16_t *restrict out, const uint8_t *restrict in, int count)
 {
     for (int x = 0; x < count; x++)
-        out[x] = bd_yuv_level(luma[x]);
+        out[x] = (int16_t)(bd_yuv_unit * in[x]);
 }
 
 /* The chroma of `count` pixels, the first of which has the sample at `in`. Of pixels in pairs, that
  * of the last pair is whole: out has room for an even number. */
-static void make_chroma(int16_t *restrict out, const uint8_t *restrict in, int step, int shift,
+static void take_chroma(int16_t *restrict out, const uint8_t *restrict in, int step, int shift,
                         int count)
 {
     if (shift != 1)
         for (int x = 0; x < count; x++)
-            out[x] = bd_yuv_chroma((int16_t)(bd_yuv_unit * in[(x >> shift) * step]));
+            out[x] = (int16_t)(bd_yuv_unit * in[(x >> shift) * step]);
     else
         for (int i = 0; 2 * i < count; i++)
-            out[2 * i] = out[2 * i + 1] = bd_yuv_chroma((int16_t)(bd_yuv_unit * in[i * step]));
-}
-
-static void make_colours(uint8_t *restrict red, uint8_t *restrict green, uint8_t *restrict blue,
-                         const int16_t *restrict luma, const int16_t *restrict u,
-                         const int16_t *restrict v, int count, struct bd_yuv_matrix m)
-{
-    for (int x = 0; x < count; x++) {
-        red[x] = bd_yuv_red(&m, luma[x], v[x]);
-        green[x] = bd_yuv_green(&m, luma[x], u[x], v[x]);
-        blue[x] = bd_yuv_blue(&m, luma[x], u[x]);
-    }
+            out[2 * i] = out[2 * i + 1] = (int16_t)(bd_yuv_unit * in[i * step]);
 }
 
 /* GCC's and clang's vector extension. */
@@ -97,25 +98,25 @@ static void convert_block(uint8_t *out, int channels, const struct bd_yuv *yuv, 
 {
     int16_t luma[BLOCK], chroma[2][BLOCK];
     uint8_t colours[3][BLOCK], pixels[3 * BLOCK];
-    make_luma(luma, yuv->data[0] + y * yuv->stride[0] + x, count, yuv->matrix);
+    take_luma(luma, yuv->data[0] + y * yuv->stride[0] + x, count);
     if (channels == 1) {
-        make_gray(out, luma, count);
+        bd_yuv_make_gray(out, luma, count, yuv->matrix);
         return;
     }
     for (int c = 0; c < 2; c++) {
         const uint8_t *row = yuv->data[1 + c] + (y >> yuv->shift_y) * yuv->stride[1 + c];
-        make_chroma(chroma[c], row + (int64_t)(x >> yuv->shift_x) * yuv->step, yuv->step,
+        take_chroma(chroma[c], row + (int64_t)(x >> yuv->shift_x) * yuv->step, yuv->step,
                     yuv->shift_x, count);
     }
-    make_colours(colours[0], colours[1], colours[2], luma, chroma[0], chroma[1], count,
-                 yuv->matrix);
+    bd_yuv_make_colours(colours[0], colours[1], colours[2], luma, chroma[0], chroma[1], count,
+                        yuv->matrix);
     const bool whole = count % MANY == 0;
     interleave(whole ? out : pixels, colours[0], colours[1], colours[2], count);
     if (!whole)
         memcpy(out, pixels, 3 * (size_t)count);
 }
 
-void bd_convert(struct bd_frame *dst, const struct bd_frame *src)
+void bd_yuv_convert(struct bd_frame *dst, const struct bd_frame *src)
 {
     const int channels = (int)dst->format;
     for (int y = 0; y < dst->height; y++)
