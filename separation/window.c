@@ -63,9 +63,9 @@ static enum bd_status refine(struct bd_separator *s, bool wants_r)
     const float lambda = (float)s->options.lambda;
     enum bd_status status = BD_OK;
     bool learned = false;
-    if (!wants_r && ops->basis_without_r)
-        status = ops->basis_without_r(s->state, s->order, s->columns, lambda,
-                                      noise_of_window(&s->options), &learned);
+    if (!wants_r && ops->basis_only)
+        status = ops->basis_only(s->state, s->order, s->columns, lambda,
+                                 noise_of_window(&s->options), &learned);
     if (status != BD_OK || learned)
         return status;
     status = ops->reduce(s->state, s->order, s->columns, lambda, s->r.data, s->r.ld);

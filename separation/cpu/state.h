@@ -161,8 +161,8 @@ enum bd_status bd_cpu_sep_basis_ahead(void *state, const int *order, int count, 
                                       double tau, const float *sigma, const float *v, int64_t ldv);
 enum bd_status bd_cpu_sep_basis(void *state, const int *order, int count, float lambda, double tau,
                                 const float *sigma, const float *v, int64_t ldv);
-enum bd_status bd_cpu_sep_basis_without_r(void *state, const int *order, int count, float lambda,
-                                          double tau, bool *learned);
+enum bd_status bd_cpu_sep_basis_only(void *state, const int *order, int count, float lambda,
+                                     double tau, bool *learned);
 enum bd_status bd_cpu_sep_stable(void *state, const int *order, int count, float lambda,
                                  int choose);
 enum bd_status bd_cpu_sep_remove_ghosts(void *state, const int *order, int count,

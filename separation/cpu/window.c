@@ -432,8 +432,8 @@ enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float la
 
 /* sigma(1) of X is at least |X^T b| / |b|, and at most the Frobenius norm. x is c b + e, |e| is at
  * most lambda for each element, so that |x|^2 is at most 2 c x^T b - c^2 |b|^2 + m lambda^2. */
-enum bd_status bd_cpu_sep_basis_without_r(void *arg, const int *order, int count, float lambda,
-                                          double tau, bool *learned)
+enum bd_status bd_cpu_sep_basis_only(void *arg, const int *order, int count, float lambda,
+                                     double tau, bool *learned)
 {
     const double margin = 1.01; /* more than any rounding */
     struct bd_cpu_separator *state = arg;

@@ -175,8 +175,8 @@ struct bd_separation_ops {
      * alone are enough: with a shape of rank 1, and b that by them is certainly near the window.
      * *learned: it has, but for the drift, which is not measured and 0; else nothing has changed.
      */
-    enum bd_status (*basis_without_r)(void *state, const int *order, int count, float lambda,
-                                      double tau, bool *learned);
+    enum bd_status (*basis_only)(void *state, const int *order, int count, float lambda, double tau,
+                                 bool *learned);
     /* May be NULL. Part of the work of basis, which follows with the same arguments after further
      * frames: so that no frame takes all of it. What basis does is the same. */
     enum bd_status (*basis_ahead)(void *state, const int *order, int count, float lambda,

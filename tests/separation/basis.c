@@ -60,10 +60,9 @@ static void test_far_basis(void **state)
             for (int slot = 0; slot < columns; slot++)
                 assert_int_equal(ops->insert(separation, slot, 0), BD_OK);
             bool learned = false;
-            if (time == 0 && ops->basis_without_r)
+            if (time == 0 && ops->basis_only)
                 assert_int_equal(
-                    ops->basis_without_r(separation, order, columns, 10, 10 * side, &learned),
-                    BD_OK);
+                    ops->basis_only(separation, order, columns, 10, 10 * side, &learned), BD_OK);
             assert_false(learned);
             assert_int_equal(ops->reduce(separation, order, columns, 10, r.data, r.ld), BD_OK);
             assert_int_equal(svds->compute(svd, r.data, r.ld, NULL, NULL, 0), BD_OK);
@@ -145,9 +144,9 @@ static void background_after(const char *name, int rank, enum ahead ahead, uint8
         make_part_frame(frame, 7 + times);
         assert_int_equal(ops->load(separation, frame, part_side), BD_OK);
         assert_int_equal(ops->project(separation, 3, 10), BD_OK);
-        if (times == 0 && ahead == WITHOUT_R && ops->basis_without_r) {
-            assert_int_equal(
-                ops->basis_without_r(separation, order, part_columns, 10, tau, &learned), BD_OK);
+        if (times == 0 && ahead == WITHOUT_R && ops->basis_only) {
+            assert_int_equal(ops->basis_only(separation, order, part_columns, 10, tau, &learned),
+                             BD_OK);
             assert_int_equal(learned, rank == 1);
         }
         if (times == 0 && !learned)
@@ -182,7 +181,7 @@ static void test_basis_ahead(void **state)
 }
 
 /* A basis of rank 1 that was made without R is the same. */
-static void test_basis_without_r(void **state)
+static void test_basis_only(void **state)
 {
     (void)state;
     static uint8_t plain[part_pixels], other[part_pixels];
@@ -291,8 +290,8 @@ static void test_compare(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_far_basis),       cmocka_unit_test(test_basis_ahead),
-        cmocka_unit_test(test_basis_without_r), cmocka_unit_test(test_gram),
+        cmocka_unit_test(test_far_basis),  cmocka_unit_test(test_basis_ahead),
+        cmocka_unit_test(test_basis_only), cmocka_unit_test(test_gram),
         cmocka_unit_test(test_compare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -118,7 +118,7 @@ static void open_scene(const char *name, int refine)
     now.separation = *real;
     now.separation.reduce = counted_reduce;
     now.separation.basis = compared_basis;
-    now.separation.basis_without_r = NULL; /* R is made as often on every backend */
+    now.separation.basis_only = NULL; /* R is made as often on every backend */
     now.ops.separation = &now.separation;
     now.backend->ops = &now.ops; /* the separator keeps the table that it finds */
     assert_int_equal(bd_separator_create(&now.separator, now.backend, &options), BD_OK);
