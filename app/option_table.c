@@ -92,7 +92,7 @@ const struct bd_option bd_option_table[] = {
     { "join", 0, NULL, BD_OPTION_FLAG, AT(join), 0, 0, NULL, E, NULL,
       "the inputs are pieces of one film: times, background and events go on from one to the next" },
     { "shadows", 0, NULL, BD_OPTION_FLAG, AT(shadows), 0, 0, NULL, E | A, NULL,
-      "write 127 into masks where there is a shadow" },
+      "write 127 into masks where only the light differs: shadows, lamps" },
     { "json", 0, "FILE", BD_OPTION_TEXT, AT(json), 0, 0, NULL, E | A | B, NULL,
       "the results as JSON, of export how the run went; eval and bench replace FILE unless -n is given" },
     { "masks", 0, "FOLDER", BD_OPTION_TEXT, AT(masks), 0, 0, NULL, A, NULL,

@@ -101,10 +101,15 @@ static int none_is_zero(int value)
     return value == BD_NONE ? 0 : value;
 }
 
+static bool looks_for_shadows(const struct bd_separator *s)
+{
+    return s->options.shadows != BD_NONE && !bd_sep_without(s, BD_WITHOUT_SHADOWS);
+}
+
 bool bd_sep_looks_for_mirrors(const struct bd_separator *s)
 {
-    return s->options.channels == 3 && s->options.shadows != BD_NONE &&
-           !bd_sep_without(s, BD_WITHOUT_SHADOWS) && !bd_sep_without(s, BD_WITHOUT_MIRROR_IMAGES);
+    return s->options.channels == 3 && looks_for_shadows(s) &&
+           !bd_sep_without(s, BD_WITHOUT_MIRROR_IMAGES);
 }
 
 /* For how many frames small foreground must last: .15 seconds. Where frames are rare it need not:
@@ -132,7 +137,8 @@ struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, doubl
         .lasting = frames_to_last(s),
         .max_hole = none_is_zero(o->max_hole),
         .plain = bd_sep_without(s, BD_WITHOUT_TRIMMING) ? -1 : plain_share,
-        .shadows = o->shadows != BD_NONE && !bd_sep_without(s, BD_WITHOUT_SHADOWS),
+        .shadows = looks_for_shadows(s),
+        .illumination = looks_for_shadows(s) && !bd_sep_without(s, BD_WITHOUT_ILLUMINATION),
         .mirrors = s->cleaned && bd_sep_looks_for_mirrors(s),
         .guard = (o->width < o->height ? o->width : o->height) / 16,
         .noise_rate = (float)(1 - exp(-seconds / noise_seconds)),

@@ -6,9 +6,9 @@
  * the default options and then without one part after another: F-measure by CDnet's rules, and
  * processor time a frame of one thread. A first table has a look-ahead of up to a minute, as
  * the program gives a film; in a second one the first seconds are held back, as those of a camera
- * are (backdrop eval --live). With --without (contrast, ghosts, shadows, recurrence, mirrors,
- * lasting, trimming, registration or all) there are two columns only: with all parts, and without
- * that one.
+ * are (backdrop eval --live). With --without (contrast, ghosts, shadows, illumination, recurrence,
+ * mirrors, lasting, trimming, registration or all) there are two columns only: with all parts, and
+ * without that one.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,6 +34,7 @@ static const struct column {
                 { "without contrast", BD_WITHOUT_BOUNDARY_CONTRAST, BD_STABILISE_AUTO },
                 { "without ghosts", BD_WITHOUT_GHOST_REMOVAL, BD_STABILISE_AUTO },
                 { "without shadows", BD_WITHOUT_SHADOWS, BD_STABILISE_AUTO },
+                { "without illumination", BD_WITHOUT_ILLUMINATION, BD_STABILISE_AUTO },
                 { "without recurrence", BD_WITHOUT_RECURRENCE, BD_STABILISE_AUTO },
                 { "without mirrors", BD_WITHOUT_MIRROR_IMAGES, BD_STABILISE_AUTO },
                 { "without lasting", BD_WITHOUT_LASTING, BD_STABILISE_AUTO },

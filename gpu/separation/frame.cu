@@ -1,4 +1,5 @@
 /* The live separator on the GPU: a frame against its background, and its mask. */
+#include "gpu/separation/mask/illumination.cuh"
 #include "gpu/separation/mask/shadow.cuh"
 #include "gpu/separation/recurrence.cuh"
 #include "gpu/separation/state.cuh"
@@ -232,6 +233,13 @@ static enum bd_status find_changed(struct bd_cuda_separator *s,
     return bd_cuda_launched("comparing a frame with its background");
 }
 
+/* Without colour any dark thing on a plain background would pass for a shadow. */
+static bool looks_for_shadows(const struct bd_cuda_separator *s,
+                              const struct bd_detect_params *params)
+{
+    return params->shadows && s->shape.channels == 3;
+}
+
 /* Of the clean-up, for the set and the turn in hand. */
 static struct bd_cuda_mask_pictures pictures_of(struct bd_cuda_separator *s,
                                                 const struct bd_detect_params *params,
@@ -239,8 +247,8 @@ static struct bd_cuda_mask_pictures pictures_of(struct bd_cuda_separator *s,
 {
     const struct bd_sep_set *set = &s->sets[s->set];
     struct bd_cuda_mask_pictures pictures = {};
-    /* Without colour any dark thing on a plain background would pass for a shadow. */
-    pictures.shadow = params->shadows && s->shape.channels == 3 ? bd_sep_turn_of(s)->shadow : NULL;
+    pictures.shadow =
+        looks_for_shadows(s, params) || params->illumination ? bd_sep_turn_of(s)->shadow : NULL;
     pictures.mask = set->mask;
     pictures.guard = s->guard;
     pictures.shadow_mask = set->shadow;
@@ -259,14 +267,32 @@ static struct bd_cuda_mask_pictures pictures_of(struct bd_cuda_separator *s,
     return pictures;
 }
 
+/* Shadows and what is background in other light, to the turn's shadow. */
+static enum bd_status find_shadows(struct bd_cuda_separator *s,
+                                   const struct bd_detect_params *params,
+                                   const struct bd_cuda_mask_pictures *pictures)
+{
+    const int width = s->shape.width, height = s->shape.height;
+    uint8_t *const all = bd_sep_turn_of(s)->shadow;
+    uint8_t *const known = params->illumination ? s->known_shadow : all;
+    enum bd_status status = BD_OK;
+    if (looks_for_shadows(s, params))
+        status = bd_cuda_shadow_find(s->cuda, known, pictures->raw, s->f, pictures->background,
+                                     width, height);
+    if (status == BD_OK && params->illumination)
+        status = bd_cuda_illumination_find(s->cuda, all, pictures->raw,
+                                           looks_for_shadows(s, params) ? known : NULL, s->f,
+                                           pictures->background, width, height, s->shape.channels);
+    return status;
+}
+
 enum bd_status bd_sep_find_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
                               int learn, const struct bd_sep_rates *rates)
 {
     const struct bd_cuda_mask_pictures pictures = pictures_of(s, params, rates);
     enum bd_status status = find_changed(s, params);
-    if (status == BD_OK && pictures.shadow)
-        status = bd_cuda_shadow_find(s->cuda, bd_sep_turn_of(s)->shadow, pictures.raw, s->f,
-                                     pictures.background, s->shape.width, s->shape.height);
+    if (status == BD_OK)
+        status = find_shadows(s, params, &pictures);
     if (status == BD_OK)
         status = bd_sep_find_recurring(s, params, learn, rates, pictures.shadow);
     return status == BD_OK ? bd_cuda_mask_filter(s->mask_work, s->turn, &pictures, params) : status;

@@ -75,6 +75,7 @@ static void sep_destroy(void *arg)
                              s->gram,
                              s->gram_work,
                              s->age,
+                             s->known_shadow,
                              s->guard,
                              s->aged,
                              s->still,
@@ -205,6 +206,7 @@ static enum bd_status take_memory(struct bd_cuda_separator *s)
     take(&a, &s->errors, n);
     take(&a, (uint8_t **)&s->gram_work, (int64_t)work);
     take(&a, &s->age, s->pitch);
+    take(&a, &s->known_shadow, s->pitch);
     take(&a, &s->guard, s->pitch);
     take(&a, &s->aged, s->pitch / 4);
     take(&a, &s->still, s->pitch);

@@ -123,7 +123,7 @@ struct bd_sep_graph {
 struct bd_sep_turn {
     float *noise;        /* pitch: noise levels before the frame that was learned last */
     uint8_t *raw;        /* pitch: enum bd_cuda_mask_flag, before the clean-up */
-    uint8_t *shadow;     /* pitch: 0 or 1, shadows and contact shadows of raw */
+    uint8_t *shadow;     /* pitch: 0 or 1, shadows of all kinds and other light in raw */
     cudaEvent_t cleaned; /* nothing reads them any more */
 };
 
@@ -190,9 +190,10 @@ struct bd_cuda_separator {
     double *errors;        /* n: E^T b of the columns in order, E = clip(W - L, +-errors_lambda) */
     float errors_lambda;   /* 0: the window, its order or B has changed since */
 
-    float *age;     /* pitch */
-    uint8_t *guard; /* pitch: 0 or 1 */
-    uint8_t *aged;  /* pitch / 4: 0 where the ages of four pixels are 0 */
+    float *age;            /* pitch */
+    uint8_t *known_shadow; /* pitch: 0 or 1, while background in other light is looked for */
+    uint8_t *guard;        /* pitch: 0 or 1 */
+    uint8_t *aged;         /* pitch / 4: 0 where the ages of four pixels are 0 */
     struct bd_cuda_mask *mask_work;
 
     uint8_t *still;     /* pitch: looks for which the pixel has been as it was in `earlier` */

@@ -4,18 +4,18 @@
  *
  * For each frame f: the background l = B w by robust (Huber) projection on the basis B. A pixel is
  * in the mask if |f - l| is more than the threshold and more than a few times the pixel's noise,
- * and if it is not background in the shadow of an object, nor something that moves in place, as
- * leaves and water do: a value that the window's frames have had in several separate visits, where
- * foreground is in pieces. Then small components are removed, holes filled, mirror images cut where
- * objects often have one, and the pixels at edges that are mostly background removed. Every
- * memory / window seconds the frame enters the window: the oldest column is removed from R and the
- * new one appended (QR update). R is made from the frames again (CAQR) when it has drifted from the
- * window's, when a ghost has been removed and when lambda has changed; with refinements, at each
- * slide. The SVD of R gives the rank and the singular values of the new basis, and its columns but
- * the first, which comes from the basis before by a step of subspace iteration, the same on all
- * backends. Pixels that are foreground enter the window as background, until they have been
- * foreground for the memory time: the window then takes somewhat longer than that again to make
- * them background.
+ * and if it is not background in the shadow of an object or in other light, nor something that
+ * moves in place, as leaves and water do: a value that the window's frames have had in several
+ * separate visits, where foreground is in pieces. Then small components are removed, holes filled,
+ * mirror images cut where objects often have one, and the pixels at edges that are mostly
+ * background removed. Every memory / window seconds the frame enters the window: the oldest column
+ * is removed from R and the new one appended (QR update). R is made from the frames again (CAQR)
+ * when it has drifted from the window's, when a ghost has been removed and when lambda has changed;
+ * with refinements, at each slide. The SVD of R gives the rank and the singular values of the new
+ * basis, and its columns but the first, which comes from the basis before by a step of subspace
+ * iteration, the same on all backends. Pixels that are foreground enter the window as background,
+ * until they have been foreground for the memory time: the window then takes somewhat longer than
+ * that again to make them background.
  *
  * The start: without a look-ahead the first frames enter the window as they are, densely, within 10
  * seconds or the memory time, and the background is the stable value of each pixel in them. When
@@ -68,7 +68,8 @@ struct bd_separator_options {
                      are until they have lasted for .15 s, up to 4 frames; 0: by the frames' size;
                      BD_NONE */
     int max_hole; /* holes of at most so many pixels are filled; 0: by the frames' size; BD_NONE */
-    int shadows;  /* 0: shadows and mirror images are no foreground; BD_NONE: they are */
+    int shadows;  /* 0: shadows, other light and mirror images are no foreground; BD_NONE: they are
+                   */
     int outputs;  /* pictures wanted, a sum of enum bd_separator_output; 0: all but the shadows */
     int results;  /* frames whose results can be in use at a time, 1 to 4; 0: 1 */
 };
@@ -85,12 +86,13 @@ struct bd_separation {
     const uint8_t *background; /* l, as the frame: height x width x channels, tight rows */
     const uint8_t *difference; /* |f - l|, maximum over channels: height x width, tight rows */
     const uint8_t *mask;       /* 0 or 255: height x width, tight rows */
-    const uint8_t *shadow;     /* the same for shadows and mirror images, no part of the mask */
+    const uint8_t *shadow;     /* the same for shadows, other light and mirror images, no part
+                                  of the mask */
     int64_t foreground;        /* pixels of the mask that are 255 */
     int64_t ghost_pixels;      /* pixels that became background after the frame before, by ghost
                               removal */
     int64_t changed;           /* pixels that differ from the background by more than the threshold:
-                                  foreground and shadows before the clean-up */
+                                  foreground, shadows and other light before the clean-up */
     int rank;                  /* of the background */
     int columns;               /* frames in the window */
     double drift; /* of R from the window's at the slide before, as a share of sigma(1);

@@ -37,7 +37,6 @@ enum bd_status bd_mask_work_create(struct bd_mask_work **out, struct bd_pool *po
     if (!work)
         return bd_fail(BD_ERROR_MEMORY, "no memory for masks of %d x %d", width, height);
     size_t threads = (size_t)bd_pool_threads(pool), runs = bd_components_most(width, height);
-    size_t line = (size_t)width + 2 * bd_shadow_reach;
     work->pool = pool;
     work->kernels = bd_separation_kernels()->exact;
     work->width = width;
@@ -45,7 +44,7 @@ enum bd_status bd_mask_work_create(struct bd_mask_work **out, struct bd_pool *po
     work->rows = choose_rows(height, (int)threads);
     work->lines = malloc(threads * line_bytes(work));
     work->down = malloc((size_t)width * sizeof *work->down);
-    work->sums = calloc(threads * bd_shadow_lines * line, sizeof *work->sums);
+    work->sums = calloc(threads * bd_mask_sums(width), sizeof *work->sums);
     work->picture = malloc((size_t)width * (size_t)height);
     work->none = calloc((size_t)width, 1);
     work->objects = malloc(runs * sizeof *work->objects);

@@ -1,6 +1,7 @@
 /* The steps of a mask on the CPU, as separation/shared/ defines them: mask.h, shadow.h,
- * contact_shadow.h and boundary_contrast.h there. Pictures are height x width bytes with tight rows
- * (pixels of `channels` bytes where that is said); in masks "set" is 1, "clear" is 0. */
+ * illumination.h, contact_shadow.h and boundary_contrast.h there. Pictures are height x width bytes
+ * with tight rows (pixels of `channels` bytes where that is said); in masks "set" is 1, "clear" is
+ * 0. */
 #ifndef BD_SEPARATION_CPU_MASK_H
 #define BD_SEPARATION_CPU_MASK_H
 
@@ -40,6 +41,11 @@ void bd_mask_dilate(struct bd_mask_work *work, uint8_t *dst, const uint8_t *src,
 /* shadow: 1 where a pixel of `mask` is shadow, else 0. f and l are frame and background, rgb. */
 void bd_shadow_find(struct bd_mask_work *work, uint8_t *shadow, const uint8_t *mask,
                     const uint8_t *f, const uint8_t *l);
+
+/* Sets shadow where a pixel of `candidates` is background in other light, and leaves it alone
+ * elsewhere. candidates: the mask without its shadows. f and l are frame and background. */
+void bd_illumination_find(struct bd_mask_work *work, uint8_t *shadow, const uint8_t *candidates,
+                          const uint8_t *f, const uint8_t *l, int channels);
 
 /* Takes the contact shadows of the mask's components out of it. What is taken out becomes 1 in
  * shadow, which is left alone elsewhere. f and l are frame and background. */

@@ -1,5 +1,5 @@
-/* Private to mask.c, shadow.c, contact_shadow.c, mirror.c and boundary_contrast.c: the scratch
- * memory of a mask's steps. Each step has all of it for itself. */
+/* Private to mask.c, neighbourhood.c, shadow.c, illumination.c, contact_shadow.c, mirror.c and
+ * boundary_contrast.c: the scratch memory of a mask's steps. Each step has all of it for itself. */
 #ifndef BD_SEPARATION_CPU_MASK_WORK_H
 #define BD_SEPARATION_CPU_MASK_WORK_H
 
@@ -8,14 +8,34 @@
 
 #include "separation/cpu/kernels/kernels.h"
 #include "separation/cpu/mask.h"
+#include "separation/shared/illumination.h"
 #include "separation/shared/mirror.h"
 #include "separation/shared/shadow.h"
 #include <backdrop/components.h>
 
-enum {
-    bd_shadow_side = 2 * bd_shadow_reach + 1,
-    bd_shadow_lines = 4 * (bd_shadow_side + 1) /* a thread: see sums_at in shadow.c */
-};
+/* The largest reach of a neighbourhood (neighbourhood.h). */
+enum { bd_mask_most_reach = bd_illumination_reach };
+
+/* Sums over neighbourhoods: of each row, those of one and their sum, four numbers a column, and one
+ * for each block of columns. */
+enum { bd_mask_sums_block = 64 };
+
+static inline size_t bd_mask_sums_blocks(int width)
+{
+    const size_t block = bd_mask_sums_block;
+    return ((size_t)width + 2 * bd_mask_most_reach + block - 1) / block;
+}
+
+static inline size_t bd_mask_sums_of_row(size_t blocks)
+{
+    return (4 * bd_mask_sums_block + 1) * blocks;
+}
+
+/* Numbers that a thread has for them. */
+static inline size_t bd_mask_sums(int width)
+{
+    return (2 * bd_mask_most_reach + 2) * bd_mask_sums_of_row(bd_mask_sums_blocks(width));
+}
 
 /* Of a component, besides what its root has, in the search for contact shadows. */
 struct bd_contact_object {
@@ -57,9 +77,9 @@ struct bd_mask_work {
     uint8_t *lasted;                        /* one a run: frames */
     uint8_t *lines;                         /* threads x line_bytes: a few rows */
     uint16_t *down;                         /* width: of contact_shadow.c */
-    uint32_t *sums;   /* threads x bd_shadow_lines x (width + 2 bd_shadow_reach), 0 between steps */
-    uint8_t *picture; /* height x width */
-    uint8_t *none;    /* width: a row in which nothing is set */
+    uint32_t *sums;                         /* threads x bd_mask_sums, 0 between steps */
+    uint8_t *picture;                       /* height x width */
+    uint8_t *none;                          /* width: a row in which nothing is set */
 };
 
 /* Runs a loop over the rows of a picture, strip by strip. */

@@ -313,6 +313,7 @@ static void learn_chunk(void *arg, int64_t chunk, int thread)
         state->aged + p / bd_sep_tile, state->guard + p, state->set.mask + p);
 }
 
+/* Shadows and what is background in other light. */
 static void find_shadows(struct bd_cpu_separator *state, const struct bd_detect_params *params)
 {
     /* Without colour any dark thing on a plain background would pass for a shadow. */
@@ -321,6 +322,11 @@ static void find_shadows(struct bd_cpu_separator *state, const struct bd_detect_
     else
         bd_shadow_find(state->mask_work, state->shadow, state->raw, state->frame,
                        state->set.background);
+    if (!params->illumination)
+        return;
+    bd_sep_leave_out(state, state->scratch, state->raw, state->shadow);
+    bd_illumination_find(state->mask_work, state->shadow, state->scratch, state->frame,
+                         state->set.background, state->shape.channels);
 }
 
 /* A chunk of the mirror images leaves the mask and joins the shadows. */

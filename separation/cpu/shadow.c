@@ -1,116 +1,9 @@
 /* The search for shadows. */
 #include <string.h>
 
-#include "separation/cpu/mask_work.h"
+#include "separation/cpu/neighbourhood.h"
 
-enum { channels = 3, reach = bd_shadow_reach, side = bd_shadow_side };
-
-/* (f, f), (f, l), (l, l) and the number of plausible pixels, of each pixel of a row, with `reach`
- * zeros at either end. */
-struct sums {
-    uint32_t *ff, *fl, *ll, *count;
-};
-
-static int padded(const struct bd_mask_work *work)
-{
-    return work->width + 2 * reach;
-}
-
-/* Slot 0 .. side - 1: a row; slot `side`: their sum. */
-static struct sums sums_at(const struct bd_mask_work *work, int thread, int slot)
-{
-    int64_t line = padded(work);
-    uint32_t *at = work->sums + ((int64_t)thread * bd_shadow_lines + 4 * slot) * line;
-    return (struct sums){ at, at + line, at + 2 * line, at + 3 * line };
-}
-
-/* The columns of a padded row outside which all is 0. */
-struct range {
-    int from, to;
-};
-
-/* The sums of a row that is all 0; shadow (unless NULL) := plausible. */
-static struct range take_row(const struct bd_mask_work *work, struct sums to, uint8_t *shadow,
-                             const uint8_t *mask, const uint8_t *f, const uint8_t *l)
-{
-    struct range range = { padded(work), 0 };
-    if (shadow)
-        memset(shadow, 0, (size_t)work->width);
-    const uint8_t *end = mask + work->width;
-    for (const uint8_t *at = mask; (at = bd_mask_next(at, end)); at++) {
-        int x = (int)(at - mask);
-        uint32_t ff = 0, fl = 0, ll = 0;
-        for (int c = 0; c < channels; c++) {
-            uint32_t a = f[channels * x + c], b = l[channels * x + c];
-            ff += a * a;
-            fl += a * b;
-            ll += b * b;
-        }
-        if (!bd_shadow_fits(ff, fl, ll, 1, bd_shadow_most))
-            continue;
-        if (shadow)
-            shadow[x] = 1;
-        to.ff[x + reach] = ff;
-        to.fl[x + reach] = fl;
-        to.ll[x + reach] = ll;
-        to.count[x + reach] = 1;
-        range.from = x + reach < range.from ? x + reach : range.from;
-        range.to = x + reach + 1;
-    }
-    return range;
-}
-
-/* sum += row; most rows have few columns in range. */
-static void add_row(const struct bd_mask_work *work, struct sums sum, struct sums row,
-                    struct range range)
-{
-    for (int k = 0; k < 4; k++) {
-        uint32_t *restrict to = sum.ff + (int64_t)k * padded(work);
-        const uint32_t *restrict from = row.ff + (int64_t)k * padded(work);
-        for (int i = range.from; i < range.to; i++)
-            to[i] += from[i];
-    }
-}
-
-/* sum -= row, and row := 0. */
-static void take_away(const struct bd_mask_work *work, struct sums sum, struct sums row,
-                      struct range range)
-{
-    for (int k = 0; k < 4; k++) {
-        uint32_t *restrict to = sum.ff + (int64_t)k * padded(work);
-        uint32_t *restrict from = row.ff + (int64_t)k * padded(work);
-        for (int i = range.from; i < range.to; i++) {
-            to[i] -= from[i];
-            from[i] = 0;
-        }
-    }
-}
-
-static uint32_t across(const uint32_t *sum)
-{
-    uint32_t total = 0;
-    for (int i = 0; i < side; i++)
-        total += sum[i];
-    return total;
-}
-
-/* From the sums of `side` rows: near[x] := whether a pixel within reach of x in the middle one is
- * certain. */
-static void find_near(const struct bd_mask_work *work, struct sums sum, const uint8_t *shadow,
-                      uint8_t *near)
-{
-    const uint8_t *end = shadow + work->width;
-    memset(near, 0, (size_t)work->width);
-    for (const uint8_t *at = shadow; (at = bd_mask_next(at, end)); at++) {
-        int x = (int)(at - shadow), from = x > reach ? x - reach : 0;
-        int to = x + reach < work->width ? x + reach : work->width - 1;
-        uint32_t count = across(sum.count + x);
-        if (count >= bd_shadow_least_count &&
-            bd_shadow_fits(across(sum.ff + x), across(sum.fl + x), across(sum.ll + x), count,
-                           bd_shadow_most_mean))
-            memset(near + from, 1, (size_t)(to - from) + 1);
-    }
-}
+enum { channels = 3, reach = bd_shadow_reach };
 
 struct search {
     struct bd_mask_work *work;
@@ -118,37 +11,65 @@ struct search {
     const uint8_t *mask, *f, *l;
 };
 
-/* Rows of a strip: plausible pixels (of the strip alone: those of the rows around it are another
- * item's), and in work->picture what is near the certain ones among them. */
-static void judge_strip(void *arg, int64_t item, int thread)
+/* The plausible pixels of a row; shadow := those, where the row is the strip's own. */
+static void take_plausible(const void *arg, struct bd_sums sums, int y, bool own)
+{
+    const struct search *search = arg;
+    const int width = search->work->width;
+    const size_t first = (size_t)y * (size_t)width;
+    const uint8_t *row = search->mask + first, *end = row + width;
+    uint8_t *shadow = search->shadow + first;
+    if (own)
+        memset(shadow, 0, (size_t)width);
+    for (const uint8_t *at = row; (at = bd_mask_next(at, end)); at++) {
+        const int x = (int)(at - row);
+        const uint8_t *f = search->f + channels * (first + (size_t)x);
+        const uint8_t *l = search->l + channels * (first + (size_t)x);
+        uint32_t ff = 0, fl = 0, ll = 0;
+        for (int c = 0; c < channels; c++) {
+            uint32_t a = f[c], b = l[c];
+            ff += a * a;
+            fl += a * b;
+            ll += b * b;
+        }
+        if (!bd_shadow_fits(ff, fl, ll, 1, bd_shadow_most))
+            continue;
+        if (own)
+            shadow[x] = 1;
+        sums.ff[x + reach] = ff;
+        sums.fl[x + reach] = fl;
+        sums.ll[x + reach] = ll;
+        sums.count[x + reach] = 1;
+        bd_sums_use(sums, x + reach, x + reach + 1);
+    }
+}
+
+/* work->picture := what is within reach of a certain pixel of its row. */
+static void find_near(const void *arg, struct bd_sums sum, int y)
 {
     const struct search *search = arg;
     const struct bd_mask_work *work = search->work;
-    size_t width = (size_t)work->width;
-    int to, from = bd_mask_strip(work, item, &to);
-    struct sums sum = sums_at(work, thread, side);
-    struct range used[side] = { { 0, 0 } };
-    /* Row y enters the sum, row y - side leaves it, row y - reach is the middle one. */
-    for (int y = from - reach; y < to + reach; y++) {
-        int slot = (y + side) % side;
-        struct sums row = sums_at(work, thread, slot);
-        take_away(work, sum, row, used[slot]);
-        used[slot] = (struct range){ 0, 0 };
-        if (y >= 0 && y < work->height) {
-            size_t at = (size_t)y * width;
-            uint8_t *plausible = y >= from && y < to ? search->shadow + at : NULL;
-            used[slot] = take_row(work, row, plausible, search->mask + at,
-                                  search->f + channels * at, search->l + channels * at);
-            add_row(work, sum, row, used[slot]);
-        }
-        int middle = y - reach;
-        if (middle >= from) {
-            size_t at = (size_t)middle * width;
-            find_near(work, sum, search->shadow + at, work->picture + at);
-        }
+    const size_t first = (size_t)y * (size_t)work->width;
+    const uint8_t *row = search->shadow + first, *end = row + work->width;
+    uint8_t *near = work->picture + first;
+    struct bd_total total = BD_TOTAL_NONE;
+    memset(near, 0, (size_t)work->width);
+    for (const uint8_t *at = row; (at = bd_mask_next(at, end)); at++) {
+        int x = (int)(at - row), from = x > reach ? x - reach : 0;
+        int to = x + reach < work->width ? x + reach : work->width - 1;
+        bd_total_move(&total, sum, reach, x);
+        if (total.count >= bd_shadow_least_count &&
+            bd_shadow_fits(total.ff, total.fl, total.ll, total.count, bd_shadow_most_mean))
+            memset(near + from, 1, (size_t)(to - from) + 1);
     }
-    for (int slot = 0; slot < side; slot++)
-        take_away(work, sum, sums_at(work, thread, slot), used[slot]);
+}
+
+/* Plausible pixels, and what is near the certain ones among them. */
+static void judge_strip(void *arg, int64_t item, int thread)
+{
+    const struct search *search = arg;
+    const struct bd_neighbourhood neighbourhood = { reach, search, take_plausible, find_near };
+    bd_neighbourhood_strip(search->work, &neighbourhood, item, thread);
 }
 
 /* The plausible pixels of a strip that have no certain pixel near them are no shadow. */

@@ -10,7 +10,8 @@ enum bd_ablation {
     BD_WITHOUT_BOUNDARY_CONTRAST, /* the first background is the stable value of each pixel */
     BD_WITHOUT_GHOST_REMOVAL,     /* ghosts stay until the memory time has passed */
     BD_WITHOUT_RECURRENCE,        /* what moves in place is foreground */
-    BD_WITHOUT_SHADOWS,           /* shadows are foreground */
+    BD_WITHOUT_SHADOWS,           /* shadows are foreground, and other light and mirror images */
+    BD_WITHOUT_ILLUMINATION,      /* background in other light is foreground */
     BD_WITHOUT_MIRROR_IMAGES,     /* mirror images are foreground */
     BD_WITHOUT_LASTING,           /* what is small and passes at once is foreground */
     BD_WITHOUT_TRIMMING,          /* edges are where the threshold puts them */

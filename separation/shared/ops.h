@@ -64,6 +64,7 @@ struct bd_detect_params {
     float plain;      /* share of the limit up to which a pixel is plain background; < 0: edges are
                          not trimmed */
     int shadows;      /* 1: pixels in the shadow of something are no foreground */
+    int illumination; /* 1: what is background in other light is no foreground (illumination.h) */
     int mirrors;      /* 1: mirror images are no foreground (mirror.h); of three channels only */
     int median;       /* side of the median filter, odd */
     int min_area;     /* pixels */

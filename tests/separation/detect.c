@@ -81,10 +81,10 @@ static uint8_t clipped(int v)
 }
 
 /* What a picture is made of. */
-enum kind { all_kinds, all_shadow, nothing, only_noise, kinds };
+enum kind { all_kinds, all_shadow, all_lit, nothing, only_noise, kinds };
 
-/* A background of any colours; blocks of it in shadow, in shadow with noise, unchanged, a little
- * changed, covered by one colour, and by any. */
+/* A background of any colours; blocks of it in shadow or in more light, the same with noise,
+ * unchanged, a little changed, covered by one colour, and by any. */
 static void draw(struct pair *p, enum kind kind, int block, uint32_t number)
 {
     int channels = p->shape.channels;
@@ -92,16 +92,19 @@ static void draw(struct pair *p, enum kind kind, int block, uint32_t number)
     for (int64_t i = 0; i < p->pixels; i++) {
         uint32_t x = (uint32_t)(i % p->shape.width), y = (uint32_t)(i / p->shape.width);
         uint32_t at = (y / (uint32_t)block * 977 + x / (uint32_t)block) * 131 + number * 7919;
-        uint32_t what = random_bits(&at) % 8, percent = 40 + random_bits(&at) % 65;
+        uint32_t what = random_bits(&at) % 8, percent = 40 + random_bits(&at) % 90;
         uint32_t colour = random_bits(&at);
         if (kind == all_shadow)
             what = 0, percent = 70;
+        else if (kind == all_lit)
+            what = 0, percent = 130;
         else if (kind == nothing)
             what = 3;
         else if (kind == only_noise)
             what = random_bits(&seed) % 50 ? 3 : 6;
         for (int c = 0; c < channels; c++) {
-            int there = (kind == all_shadow ? 90 : 30) + (int)(random_bits(&seed) % 160);
+            int there = (int)(random_bits(&seed) % 160);
+            there = kind == all_lit ? 90 + there / 2 : there + (kind == all_shadow ? 90 : 30);
             int here = there * (int)percent / 100;
             if (what == 1 || what == 2)
                 here += (int)(random_bits(&seed) % (what == 1 ? 9 : 35)) - 8;
@@ -148,7 +151,7 @@ static struct bd_separation detect(struct pair *p, const struct bd_detect_params
     return out[0];
 }
 
-/* Pixels, of all that was looked at, of the mask and of shadows. */
+/* Pixels, of all that was looked at, of the mask, and of shadows and other light. */
 struct tally {
     int64_t all, kept, shadows;
 };
@@ -163,6 +166,7 @@ static void check_frame(struct pair *p, int k, struct tally *tally)
                                              .most = 60,
                                              .plain = k % 3 ? 0.3F : -1,
                                              .shadows = k % 5 != 2,
+                                             .illumination = k % 7 != 3,
                                              .median = 1 + 2 * (k % 4),
                                              .min_area = k % 3 * 4,
                                              .max_hole = k % 4 * 5,
@@ -216,7 +220,7 @@ static void test_random(void **state)
     }
 }
 
-/* Shadow everywhere, nothing at all, and specks. */
+/* Shadow everywhere, other light everywhere, nothing at all, and specks. */
 static void test_extremes(void **state)
 {
     (void)state;
@@ -227,15 +231,20 @@ static void test_extremes(void **state)
         if (!open_pair(&p, name, sizes[s][0], sizes[s][1], 3))
             return;
         /* No filter: all shadows are in the result. */
-        const struct bd_detect_params params = {
-            .threshold = 20, .most = 60, .plain = -1, .shadows = 1, .median = 1, .guard = 2
-        };
+        const struct bd_detect_params params = { .threshold = 20,
+                                                 .most = 60,
+                                                 .plain = -1,
+                                                 .shadows = 1,
+                                                 .illumination = 1,
+                                                 .median = 1,
+                                                 .guard = 2 };
         for (enum kind kind = all_shadow; kind < kinds; kind++) {
             struct tally tally = { 0 };
             draw(&p, kind, 9, 5);
             BOTH(&p, ops->separation->load(state, p.f, p.stride));
             struct bd_separation out = detect(&p, &params, 0, "an extreme");
-            assert_int_equal(count_set(&p, out.shadow), kind == all_shadow ? p.pixels : 0);
+            assert_int_equal(count_set(&p, out.shadow),
+                             kind == all_shadow || kind == all_lit ? p.pixels : 0);
             if (kind != only_noise)
                 assert_int_equal(out.foreground, 0);
             for (int k = 0; k < 6; k++) {

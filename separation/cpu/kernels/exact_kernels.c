@@ -9,6 +9,7 @@
 #include <backdrop/separator.h>
 
 #include "linalg/shared/isa.h"
+#include "separation/shared/illumination.h"
 #include "separation/shared/mask.h"
 #include "separation/shared/rounding.h"
 
@@ -408,6 +409,7 @@ static void add_formed(int64_t count, const uint8_t *restrict f, const float *re
         y[i] += a * formed(f[i], b[i] * c, lambda);
 }
 
+#include "separation/cpu/kernels/pairs.inc"
 #include "separation/cpu/kernels/recurs_near.inc"
 
 #define TABLE BD_ISA_SYMBOL(bd_exact)
@@ -419,6 +421,7 @@ const struct bd_exact_kernels TABLE = {
     .spread = spread,
     .trim = trim,
     .recurs_near = recurs_near,
+    .pairs = pairs,
     .add_multiple = add_multiple,
     .background = background,
     .project = project,

@@ -64,6 +64,13 @@ struct bd_exact_kernels {
     bool (*recurs_near)(const struct bd_recurrence_window *window, const uint8_t *f,
                         const uint8_t *l, uint8_t visit, int x, int y);
 
+    /* The pairs of separation/shared/illumination.h that belong to a run of `count` candidates with
+     * 1 or 3 interleaved channels, one with the next of the run and one with the pixel below where
+     * `below` is 1, not 0. f, l: the run in frame and background, and what is below it. sums: of
+     * each pixel f f, f l, l l, and the number of its pairs; f l modulo 2^32. */
+    void (*pairs)(int64_t count, int channels, const uint8_t *const f[2], const uint8_t *const l[2],
+                  const uint8_t *below, uint32_t *const sums[4]);
+
     /* y += a x */
     void (*add_multiple)(int64_t count, float a, const float *x, float *y);
 

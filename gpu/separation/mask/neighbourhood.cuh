@@ -1,0 +1,116 @@
+/* Private to shadow.cu and illumination.cu: a thread block's tile of a picture with a halo of
+ * `HALO` pixels around it, one bit a pixel, and sums over the neighbourhoods of its pixels. Warps
+ * take the rows in turn. */
+#ifndef BD_GPU_SEPARATION_MASK_NEIGHBOURHOOD_CUH
+#define BD_GPU_SEPARATION_MASK_NEIGHBOURHOOD_CUH
+
+#include <stdint.h>
+
+enum {
+    neighbourhood_columns = 64, /* with the halo */
+    neighbourhood_rows = 40,    /* with the halo */
+    neighbourhood_warps = 8,
+    neighbourhood_threads = 32 * neighbourhood_warps
+};
+
+/* A picture, and where the tile is in it: column 0 and row 0 of the halo. */
+struct neighbourhood_tile {
+    int x, y, width, height;
+};
+
+template <int HALO>
+static __device__ __forceinline__ struct neighbourhood_tile neighbourhood_tile_at(int width,
+                                                                                  int height)
+{
+    return { (int)blockIdx.x * (neighbourhood_columns - 2 * HALO) - HALO,
+             (int)blockIdx.y * (neighbourhood_rows - 2 * HALO) - HALO, width, height };
+}
+
+/* Thread blocks for a picture. */
+template <int HALO> static dim3 neighbourhood_tiles(int width, int height)
+{
+    const int columns = neighbourhood_columns - 2 * HALO, rows = neighbourhood_rows - 2 * HALO;
+    return dim3((unsigned)((width + columns - 1) / columns),
+                (unsigned)((height + rows - 1) / rows));
+}
+
+static __device__ __forceinline__ bool is_inside(const struct neighbourhood_tile &tile, int row,
+                                                 int column)
+{
+    const int x = tile.x + column, y = tile.y + row;
+    return x >= 0 && y >= 0 && x < tile.width && y < tile.height;
+}
+
+/* The place in the picture of a pixel that is inside. */
+static __device__ __forceinline__ int64_t place_of(const struct neighbourhood_tile &tile, int row,
+                                                   int column)
+{
+    return (int64_t)(tile.y + row) * tile.width + tile.x + column;
+}
+
+/* The bits of `a`, lane by lane, and of `b`, whose lanes are columns 32 .. 63. For whole warps. */
+static __device__ __forceinline__ uint64_t ballot_row(bool a, bool b)
+{
+    const uint32_t low = __ballot_sync(~0u, a), high = __ballot_sync(~0u, b);
+    return (uint64_t)high << 32 | low;
+}
+
+/* Whether column c has a neighbourhood within the halo. */
+template <int REACH> static __device__ __forceinline__ bool has_neighbourhood(int column)
+{
+    return column >= REACH && column < neighbourhood_columns - REACH;
+}
+
+/* How many bits are set in the neighbourhood of (row, column), which lies in the halo. */
+template <int REACH>
+static __device__ __forceinline__ uint32_t count_around(const uint64_t *bits, int row, int column)
+{
+    uint32_t count = 0;
+#pragma unroll
+    for (int r = -REACH; r <= REACH; r++)
+        count +=
+            __popc((uint32_t)(bits[row + r] >> (column - REACH)) & ((1u << (2 * REACH + 1)) - 1));
+    return count;
+}
+
+/* f f, f l and l l of each pixel; then their sums over the neighbours in the row. f l may be
+ * negative: modulo 2^32. */
+struct neighbourhood_sums {
+    uint32_t of[3][neighbourhood_rows][neighbourhood_columns];
+};
+
+/* The sums of a row, of pixels: over the neighbours in the row from now on. By the warp that has
+ * written them, after a barrier. */
+template <int REACH>
+static __device__ __forceinline__ void add_up_row(struct neighbourhood_sums *m, int row)
+{
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int which = 0; which < 3; which++) {
+        uint32_t *sums = m->of[which][row], total[2] = { 0, 0 };
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const int column = lane + 32 * half;
+            if (has_neighbourhood<REACH>(column))
+                for (int d = -REACH; d <= REACH; d++)
+                    total[half] += sums[column + d];
+        }
+        __syncwarp();
+        sums[lane] = total[0];
+        sums[lane + 32] = total[1];
+    }
+}
+
+/* The sum around (row, column), whose rows have been added up. */
+template <int REACH>
+static __device__ __forceinline__ uint32_t sum_around(const struct neighbourhood_sums *m, int which,
+                                                      int row, int column)
+{
+    uint32_t sum = 0;
+#pragma unroll
+    for (int r = -REACH; r <= REACH; r++)
+        sum += m->of[which][row + r][column];
+    return sum;
+}
+
+#endif

@@ -1,0 +1,42 @@
+/* The specification of illumination: which foreground pixels are background in other light.
+ *
+ * A headlight on a road, a lamp that is switched on, or the sun between clouds changes how bright
+ * the background is, but not its texture: what was brighter than its neighbour stays brighter than
+ * it. An object hides that texture. (Gradients of frame and background are compared as in Li and
+ * Leung, "Integrating intensity and texture differences for robust change detection", 2002.)
+ *
+ * Candidates are the foreground pixels that are no shadow (shadow.h): so the texture of a shadow
+ * says nothing about the object that casts it. The luminance of a pixel is the sum of its channels.
+ * A pair is a candidate and the pixel to its right or below it, which must be a candidate, too; it
+ * belongs to the left or upper one. Of a pair, f and l are the differences of luminance in frame
+ * and background. (f, l) and the like are sums over the pairs that belong to the pixels of a
+ * neighbourhood. A candidate is background in other light if those of its neighbourhood, inside the
+ * picture, are at least bd_illumination_least_pairs, and their correlation (f, l) / (|f| |l|) is
+ * more than 3/5. Everything is computed in integers. */
+#ifndef BD_SEPARATION_SHARED_ILLUMINATION_H
+#define BD_SEPARATION_SHARED_ILLUMINATION_H
+
+#include "separation/shared/mask.h"
+
+enum {
+    bd_illumination_reach = 7,        /* the neighbourhood of a pixel is 15 x 15 */
+    bd_illumination_least_pairs = 90, /* of 450 */
+    bd_illumination_most = 32 /* grey levels; without it synth:tree and highway lose .0005 */
+};
+
+/* A pair's difference of luminance. */
+BD_RULE int bd_illumination_difference(int from, int to, int channels)
+{
+    const int difference = to - from, most = bd_illumination_most * channels;
+    return difference > most ? most : difference < -most ? -most : difference;
+}
+
+/* The condition on (f, f), (f, l), (l, l) and the number of pairs. Sums of 450 pairs stay below
+ * 2^23, and products below 2^50. */
+BD_RULE bool bd_illumination_fits(uint32_t ff, int32_t fl, uint32_t ll, uint32_t pairs)
+{
+    return pairs >= bd_illumination_least_pairs && fl > 0 &&
+           25 * ((uint64_t)fl * (uint64_t)fl) > 9 * ((uint64_t)ff * ll);
+}
+
+#endif
