@@ -233,9 +233,10 @@ static enum bd_status find_changed(struct bd_cuda_separator *s,
     return bd_cuda_launched("comparing a frame with its background");
 }
 
-/* Without colour any dark thing on a plain background would pass for a shadow. */
-static bool looks_for_shadows(const struct bd_cuda_separator *s,
-                              const struct bd_detect_params *params)
+/* Whether shadows are found by their colour. Without it any dark thing on a plain background would
+ * pass for one. */
+static bool looks_by_colour(const struct bd_cuda_separator *s,
+                            const struct bd_detect_params *params)
 {
     return params->shadows && s->shape.channels == 3;
 }
@@ -248,7 +249,7 @@ static struct bd_cuda_mask_pictures pictures_of(struct bd_cuda_separator *s,
     const struct bd_sep_set *set = &s->sets[s->set];
     struct bd_cuda_mask_pictures pictures = {};
     pictures.shadow =
-        looks_for_shadows(s, params) || params->illumination ? bd_sep_turn_of(s)->shadow : NULL;
+        looks_by_colour(s, params) || params->illumination ? bd_sep_turn_of(s)->shadow : NULL;
     pictures.mask = set->mask;
     pictures.guard = s->guard;
     pictures.shadow_mask = set->shadow;
@@ -276,12 +277,12 @@ static enum bd_status find_shadows(struct bd_cuda_separator *s,
     uint8_t *const all = bd_sep_turn_of(s)->shadow;
     uint8_t *const known = params->illumination ? s->known_shadow : all;
     enum bd_status status = BD_OK;
-    if (looks_for_shadows(s, params))
+    if (looks_by_colour(s, params))
         status = bd_cuda_shadow_find(s->cuda, known, pictures->raw, s->f, pictures->background,
                                      width, height);
     if (status == BD_OK && params->illumination)
         status = bd_cuda_illumination_find(s->cuda, all, pictures->raw,
-                                           looks_for_shadows(s, params) ? known : NULL, s->f,
+                                           looks_by_colour(s, params) ? known : NULL, s->f,
                                            pictures->background, width, height, s->shape.channels);
     return status;
 }
@@ -326,7 +327,8 @@ enum bd_status bd_sep_clean_at(struct bd_cuda_separator *s, const struct bd_dete
 {
     const struct bd_cuda_mask_pictures pictures = pictures_of(s, params, rates);
     enum bd_status status = bd_cuda_mask_clean(s->mask_work, s->turn, &pictures, params);
-    return status == BD_OK ? learn_frame(s, params, learn, rates, pictures.all_shadow) : status;
+    const uint8_t *shadow = pictures.all_shadow ? pictures.all_shadow : pictures.shadow;
+    return status == BD_OK ? learn_frame(s, params, learn, rates, shadow) : status;
 }
 
 enum bd_status bd_sep_before_detect(struct bd_cuda_separator *s,

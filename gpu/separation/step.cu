@@ -1,5 +1,5 @@
 /* The live separator on the GPU: the kernels of an ordinary frame's step as two CUDA graphs. Two
- * launches replace fifteen, or sixteen with colour. The first graph fits the coefficients and
+ * launches replace sixteen, or seventeen with colour. The first graph fits the coefficients and
  * finds what is foreground, on a stream of its own: mostly while the second one makes the mask of
  * the frame before. What it writes for the second one is there twice (struct bd_sep_turn), and it
  * reads nothing that the second one writes: noise levels learned from the frame before do not

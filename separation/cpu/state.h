@@ -62,11 +62,11 @@ struct bd_cpu_separator {
     float *age;         /* seconds for which the pixel has been foreground */
     uint8_t *aged;      /* a tile of bd_sep_tile pixels: 0 where all ages are 0 */
     uint8_t *raw;       /* 0 or 1, before and during the clean-up */
-    uint8_t *shadow;    /* 0 or 1: foreground before the clean-up, but shadow */
+    uint8_t *shadow;    /* 0 or 1: foreground before the clean-up, but shadow or in other light */
     uint8_t *lasting;   /* frames for which the pixel's component has lasted (shared/mask.h) */
     uint8_t *guard;     /* 0 or 1: must not be learned */
     int64_t foreground;
-    int64_t changed;             /* pixels over the threshold, before shadows were taken out */
+    int64_t changed;             /* pixels over the threshold, shadows and other light counted */
     int64_t ghost_pixels;        /* pixels that became background since the results before */
     int64_t result_ghost_pixels; /* the same when the results were asked for */
     int result_rank;             /* of the basis when the results were asked for */

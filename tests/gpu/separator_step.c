@@ -55,6 +55,7 @@ static struct bd_detect_params params_of(const struct bd_separation_shape *shape
                                       .most = 60,
                                       .plain = 0.3F,
                                       .shadows = frame < 45,
+                                      .illumination = frame < 40,
                                       .median = 5,
                                       .min_area = pixels / 3000,
                                       .max_hole = pixels / 150,

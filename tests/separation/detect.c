@@ -220,40 +220,47 @@ static void test_random(void **state)
     }
 }
 
-/* Shadow everywhere, other light everywhere, nothing at all, and specks. */
+/* Shadow everywhere, other light everywhere, nothing at all, and specks. Without colour a shadow is
+ * other light. */
+static void check_extremes(struct pair *p)
+{
+    /* No filter: all shadows are in the result. */
+    const struct bd_detect_params params = { .threshold = 20,
+                                             .most = 60,
+                                             .plain = -1,
+                                             .shadows = 1,
+                                             .illumination = 1,
+                                             .median = 1,
+                                             .guard = 2 };
+    for (enum kind kind = all_shadow; kind < kinds; kind++) {
+        struct tally tally = { 0 };
+        draw(p, kind, 9, 5);
+        BOTH(p, ops->separation->load(state, p->f, p->stride));
+        struct bd_separation out = detect(p, &params, 0, "an extreme");
+        assert_int_equal(count_set(p, out.shadow),
+                         kind == all_shadow || kind == all_lit ? p->pixels : 0);
+        if (kind != only_noise)
+            assert_int_equal(out.foreground, 0);
+        for (int k = 0; k < 6; k++) {
+            draw(p, kind, 9, (uint32_t)k);
+            check_frame(p, k, &tally);
+        }
+    }
+}
+
 static void test_extremes(void **state)
 {
     (void)state;
     static const int sizes[][2] = { { 150, 90 }, { 112, 64 }, { 33, 200 } };
     FOR_EACH_OTHER(name)
-    for (size_t s = 0; s < (test_quick() ? 1 : sizeof sizes / sizeof *sizes); s++) {
-        struct pair p;
-        if (!open_pair(&p, name, sizes[s][0], sizes[s][1], 3))
-            return;
-        /* No filter: all shadows are in the result. */
-        const struct bd_detect_params params = { .threshold = 20,
-                                                 .most = 60,
-                                                 .plain = -1,
-                                                 .shadows = 1,
-                                                 .illumination = 1,
-                                                 .median = 1,
-                                                 .guard = 2 };
-        for (enum kind kind = all_shadow; kind < kinds; kind++) {
-            struct tally tally = { 0 };
-            draw(&p, kind, 9, 5);
-            BOTH(&p, ops->separation->load(state, p.f, p.stride));
-            struct bd_separation out = detect(&p, &params, 0, "an extreme");
-            assert_int_equal(count_set(&p, out.shadow),
-                             kind == all_shadow || kind == all_lit ? p.pixels : 0);
-            if (kind != only_noise)
-                assert_int_equal(out.foreground, 0);
-            for (int k = 0; k < 6; k++) {
-                draw(&p, kind, 9, (uint32_t)k);
-                check_frame(&p, k, &tally);
-            }
+    for (size_t s = 0; s < (test_quick() ? 1 : sizeof sizes / sizeof *sizes); s++)
+        for (int channels = 1; channels <= 3; channels += 2) {
+            struct pair p;
+            if (!open_pair(&p, name, sizes[s][0], sizes[s][1], channels))
+                return;
+            check_extremes(&p);
+            close_pair(&p);
         }
-        close_pair(&p);
-    }
 }
 
 int main(void)

@@ -291,12 +291,14 @@ static void test_frozen(void **state)
 }
 
 /* Covers six tenths of the picture with leaves, blocks of 8 x 8 that are elsewhere in every frame.
- * No edge of theirs is one of the man's. */
+ * No edge of theirs is one of the man's: what the background keeps of them would pass for him in
+ * other light (separation/shared/illumination.h). */
 static void cover(uint8_t *picture, int frame)
 {
     for (int v = 0; v < height; v++)
         for (int u = 0; u < width; u++) {
-            uint32_t leaf = hash((uint32_t)((v + 2) / 8 * 64 + (u + 4) / 8) * 7919u + (uint32_t)frame);
+            uint32_t leaf =
+                hash((uint32_t)((v + 2) / 8 * 64 + (u + 4) / 8) * 7919u + (uint32_t)frame);
             for (int c = 0; c < 3 && leaf % 10 < 6; c++)
                 picture[(v * width + u) * 3 + c] = (uint8_t)(20 + (leaf >> (8 + 4 * c)) % 100);
         }

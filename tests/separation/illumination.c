@@ -67,18 +67,31 @@ static bool is_lit(const struct picture *p, int x, int y)
     return pairs >= bd_illumination_least_pairs && fl > 0 && 25 * fl * fl > 9 * ff * ll;
 }
 
+static uint8_t *copy(const uint8_t *bytes, int count)
+{
+    uint8_t *to = test_malloc((size_t)count);
+    memcpy(to, bytes, (size_t)count);
+    return to;
+}
+
 /* Returns how many pixels were found. What was set before stays. */
 static int find(struct bd_pool *pool, const struct picture *p, uint8_t *shadow)
 {
     const int count = p->width * p->height;
     struct bd_mask_work *work;
     int found = 0;
+    /* As large as the picture, so that AddressSanitizer sees what is read behind it. */
+    uint8_t *candidates = copy(p->candidates, count), *f = copy(p->f, count * p->channels);
+    uint8_t *l = copy(p->l, count * p->channels);
     for (int i = 0; i < count; i++)
         shadow[i] = i % 11 == 3;
     shadow[count] = 77;
     assert_int_equal(bd_mask_work_create(&work, pool, p->width, p->height), BD_OK);
-    bd_illumination_find(work, shadow, p->candidates, p->f, p->l, p->channels);
+    bd_illumination_find(work, shadow, candidates, f, l, p->channels);
     bd_mask_work_destroy(&work);
+    test_free(candidates);
+    test_free(f);
+    test_free(l);
     assert_int_equal(shadow[count], 77);
     for (int i = 0; i < count; i++) {
         assert_true(shadow[i] || i % 11 != 3);

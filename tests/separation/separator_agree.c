@@ -169,6 +169,7 @@ static struct bd_detect_params params(const struct pair *p)
                                       .most = 60,
                                       .plain = 0.3F,
                                       .shadows = 1,
+                                      .illumination = 1,
                                       .median = 5,
                                       .min_area = (int)(p->pixels / 3000),
                                       .max_hole = (int)(p->pixels / 150),

@@ -27,6 +27,12 @@ struct illumination_pictures {
     const uint8_t *f, *l;
 };
 
+/* Whether a column of the tile is not in the halo. */
+static __device__ __forceinline__ bool is_own_column(int column)
+{
+    return column >= illumination_halo && column < neighbourhood_columns - illumination_halo;
+}
+
 static __device__ __forceinline__ bool is_known(const struct illumination_pictures &pictures,
                                                 int64_t at)
 {
@@ -62,8 +68,7 @@ static __device__ __forceinline__ bool find_paired(struct illumination_memory *m
             bool enough[2];
             for (int half = 0; half < 2; half++) {
                 const int column = lane + 32 * half;
-                enough[half] = has_neighbourhood<illumination_halo>(column) &&
-                               among >> column & 1 &&
+                enough[half] = is_own_column(column) && among >> column & 1 &&
                                count_around<illumination_reach>(m->right, row, column) +
                                        count_around<illumination_reach>(m->below, row, column) >=
                                    bd_illumination_least_pairs;
@@ -179,8 +184,8 @@ static __global__ void __launch_bounds__(neighbourhood_threads)
     for (int row = illumination_halo + warp; row < neighbourhood_rows - illumination_halo;
          row += neighbourhood_warps) {
         const uint64_t found = any ? m.found[row] : 0;
-        for (int column = lane; column < neighbourhood_columns - illumination_halo; column += 32) {
-            if (column < illumination_halo || !is_inside(tile, row, column))
+        for (int column = lane; column < neighbourhood_columns; column += 32) {
+            if (!is_own_column(column) || !is_inside(tile, row, column))
                 continue;
             const int64_t at = place_of(tile, row, column);
             pictures.shadow[at] = (found >> column & 1) || is_known(pictures, at);
