@@ -327,8 +327,9 @@ enum bd_status bd_sep_clean_at(struct bd_cuda_separator *s, const struct bd_dete
 {
     const struct bd_cuda_mask_pictures pictures = pictures_of(s, params, rates);
     enum bd_status status = bd_cuda_mask_clean(s->mask_work, s->turn, &pictures, params);
-    const uint8_t *shadow = pictures.all_shadow ? pictures.all_shadow : pictures.shadow;
-    return status == BD_OK ? learn_frame(s, params, learn, rates, shadow) : status;
+    if (status != BD_OK)
+        return status;
+    return learn_frame(s, params, learn, rates, bd_cuda_mask_shadows(&pictures));
 }
 
 enum bd_status bd_sep_before_detect(struct bd_cuda_separator *s,

@@ -27,12 +27,6 @@ struct illumination_pictures {
     const uint8_t *f, *l;
 };
 
-/* Whether a column of the tile is not in the halo. */
-static __device__ __forceinline__ bool is_own_column(int column)
-{
-    return column >= illumination_halo && column < neighbourhood_columns - illumination_halo;
-}
-
 static __device__ __forceinline__ bool is_known(const struct illumination_pictures &pictures,
                                                 int64_t at)
 {
@@ -53,33 +47,17 @@ static __device__ __forceinline__ bool is_candidate(const struct illumination_pi
  * tile's own. Returns whether the block has any. */
 static __device__ __forceinline__ bool find_paired(struct illumination_memory *m)
 {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     for (int row = threadIdx.x; row < neighbourhood_rows; row += neighbourhood_threads) {
         const uint64_t here = m->candidates[row];
         m->right[row] = here & here >> 1;
         m->below[row] = row + 1 < neighbourhood_rows ? here & m->candidates[row + 1] : 0;
     }
     __syncthreads();
-    uint64_t any = 0;
-    for (int row = illumination_halo + warp; row < neighbourhood_rows - illumination_halo;
-         row += neighbourhood_warps) {
-        uint64_t among = m->candidates[row];
-        if (among) {
-            bool enough[2];
-            for (int half = 0; half < 2; half++) {
-                const int column = lane + 32 * half;
-                enough[half] = is_own_column(column) && among >> column & 1 &&
-                               count_around<illumination_reach>(m->right, row, column) +
-                                       count_around<illumination_reach>(m->below, row, column) >=
-                                   bd_illumination_least_pairs;
-            }
-            among = ballot_row(enough[0], enough[1]);
-        }
-        if (lane == 0)
-            m->found[row] = among;
-        any |= among;
-    }
-    return __syncthreads_or(any != 0);
+    return keep_bits<illumination_halo>(m->found, m->candidates, [&](int row, int column) {
+        return count_around<illumination_reach>(m->right, row, column) +
+                   count_around<illumination_reach>(m->below, row, column) >=
+               bd_illumination_least_pairs;
+    });
 }
 
 template <int CHANNELS>
@@ -92,47 +70,33 @@ static __device__ __forceinline__ int luminance(const uint8_t *picture, int64_t 
     return sum;
 }
 
-/* m->sums of a row's pixels: of the pairs that belong to each. By the warp that has the row. */
+/* Of the pairs that belong to a pixel. */
 template <int CHANNELS>
-static __device__ __forceinline__ void take_pairs(struct illumination_memory *m,
-                                                  const struct illumination_pictures &pictures,
-                                                  const struct neighbourhood_tile &tile, int row)
+static __device__ __forceinline__ struct neighbourhood_products
+products_of(const struct illumination_memory *m, const struct illumination_pictures &pictures,
+            const struct neighbourhood_tile &tile, int row, int column)
 {
-    for (int column = threadIdx.x % 32; column < neighbourhood_columns; column += 32) {
-        const bool pairs[2] = { (m->right[row] >> column & 1) != 0,
-                                (m->below[row] >> column & 1) != 0 };
-        uint32_t ff = 0, fl = 0, ll = 0;
-        if (pairs[0] || pairs[1]) {
-            const int64_t at = place_of(tile, row, column);
-            const int here_f = luminance<CHANNELS>(pictures.f, at);
-            const int here_l = luminance<CHANNELS>(pictures.l, at);
+    const bool pairs[2] = { (m->right[row] >> column & 1) != 0,
+                            (m->below[row] >> column & 1) != 0 };
+    struct neighbourhood_products sum = { 0, 0, 0 };
+    if (!pairs[0] && !pairs[1])
+        return sum;
+    const int64_t at = place_of(tile, row, column);
+    const int here_f = luminance<CHANNELS>(pictures.f, at);
+    const int here_l = luminance<CHANNELS>(pictures.l, at);
 #pragma unroll
-            for (int way = 0; way < 2; way++)
-                if (pairs[way]) {
-                    const int64_t other = at + (way == 0 ? 1 : tile.width);
-                    const int f = bd_illumination_difference(
-                        here_f, luminance<CHANNELS>(pictures.f, other), CHANNELS);
-                    const int l = bd_illumination_difference(
-                        here_l, luminance<CHANNELS>(pictures.l, other), CHANNELS);
-                    ff += (uint32_t)(f * f);
-                    fl += (uint32_t)(f * l);
-                    ll += (uint32_t)(l * l);
-                }
+    for (int way = 0; way < 2; way++)
+        if (pairs[way]) {
+            const int64_t other = at + (way == 0 ? 1 : tile.width);
+            const int f = bd_illumination_difference(here_f, luminance<CHANNELS>(pictures.f, other),
+                                                     CHANNELS);
+            const int l = bd_illumination_difference(here_l, luminance<CHANNELS>(pictures.l, other),
+                                                     CHANNELS);
+            sum.ff += (uint32_t)(f * f);
+            sum.fl += (uint32_t)(f * l);
+            sum.ll += (uint32_t)(l * l);
         }
-        m->sums.of[0][row][column] = ff;
-        m->sums.of[1][row][column] = fl;
-        m->sums.of[2][row][column] = ll;
-    }
-}
-
-static __device__ __forceinline__ bool is_lit(const struct illumination_memory *m, uint64_t among,
-                                              int row, int column)
-{
-    return among >> column & 1 &&
-           bd_illumination_fits(sum_around<illumination_reach>(&m->sums, 0, row, column),
-                                (int32_t)sum_around<illumination_reach>(&m->sums, 1, row, column),
-                                sum_around<illumination_reach>(&m->sums, 2, row, column),
-                                bd_illumination_least_pairs);
+    return sum;
 }
 
 /* m->found: those of the candidates with enough pairs that are background in other light. */
@@ -141,25 +105,16 @@ static __device__ __forceinline__ void find_lit(struct illumination_memory *m,
                                                 const struct illumination_pictures &pictures,
                                                 const struct neighbourhood_tile &tile)
 {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    for (int row = warp; row < neighbourhood_rows; row += neighbourhood_warps) {
-        take_pairs<CHANNELS>(m, pictures, tile, row);
-        __syncwarp();
-        add_up_row<illumination_reach>(&m->sums, row);
-    }
-    __syncthreads();
-    for (int row = illumination_halo + warp; row < neighbourhood_rows - illumination_halo;
-         row += neighbourhood_warps) {
-        const uint64_t among = m->found[row];
-        if (!among)
-            continue;
-        const uint64_t lit =
-            ballot_row(is_lit(m, among, row, lane), is_lit(m, among, row, lane + 32));
-        __syncwarp(); /* all lanes have read what is looked at */
-        if (lane == 0)
-            m->found[row] = lit;
-        __syncwarp();
-    }
+    add_up_rows<illumination_reach>(&m->sums, [&](int row, int column) {
+        return products_of<CHANNELS>(m, pictures, tile, row, column);
+    });
+    keep_bits<illumination_halo>(m->found, m->found, [&](int row, int column) {
+        return bd_illumination_fits(
+            sum_around<illumination_reach>(&m->sums, 0, row, column),
+            (int32_t)sum_around<illumination_reach>(&m->sums, 1, row, column),
+            sum_around<illumination_reach>(&m->sums, 2, row, column),
+            bd_illumination_least_pairs); /* it has as many, or more */
+    });
 }
 
 template <int CHANNELS>
@@ -171,13 +126,8 @@ static __global__ void __launch_bounds__(neighbourhood_threads)
     bd_cuda_let_follow();
     const struct neighbourhood_tile tile = neighbourhood_tile_at<illumination_halo>(width, height);
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    for (int row = warp; row < neighbourhood_rows; row += neighbourhood_warps) {
-        const uint64_t candidates = ballot_row(is_candidate(pictures, tile, row, lane),
-                                               is_candidate(pictures, tile, row, lane + 32));
-        if (lane == 0)
-            m.candidates[row] = candidates;
-    }
-    __syncthreads();
+    find_bits(m.candidates,
+              [&](int row, int column) { return is_candidate(pictures, tile, row, column); });
     const bool any = find_paired(&m);
     if (any)
         find_lit<CHANNELS>(&m, pictures, tile);
@@ -185,7 +135,7 @@ static __global__ void __launch_bounds__(neighbourhood_threads)
          row += neighbourhood_warps) {
         const uint64_t found = any ? m.found[row] : 0;
         for (int column = lane; column < neighbourhood_columns; column += 32) {
-            if (!is_own_column(column) || !is_inside(tile, row, column))
+            if (!is_within<illumination_halo>(column) || !is_inside(tile, row, column))
                 continue;
             const int64_t at = place_of(tile, row, column);
             pictures.shadow[at] = (found >> column & 1) || is_known(pictures, at);

@@ -423,7 +423,7 @@ static enum bd_status write_shadows(struct bd_cuda_mask *work,
     struct mask_size size = work->size;
     dim3 tiles((unsigned)size.across, (unsigned)size.down);
     uint8_t *out = pictures->shadow_mask;
-    const uint8_t *shadow = pictures->all_shadow ? pictures->all_shadow : pictures->shadow;
+    const uint8_t *shadow = bd_cuda_mask_shadows(pictures);
     if (!shadow)
         return bd_cuda_check(
             cudaMemsetAsync(out, 0, (size_t)size.width * (size_t)size.height, work->cuda->stream),

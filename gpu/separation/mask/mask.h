@@ -66,6 +66,12 @@ struct bd_cuda_mask_pictures {
     struct bd_cuda_mirrors mirrors; /* with all_shadow and three channels only */
 };
 
+/* All shadows; NULL: none. */
+static inline const uint8_t *bd_cuda_mask_shadows(const struct bd_cuda_mask_pictures *pictures)
+{
+    return pictures->all_shadow ? pictures->all_shadow : pictures->shadow;
+}
+
 /* The first part of the clean-up, of raw and shadow: the median filter, and components but for
  * those that are small. It writes to nothing but *foreground := 0, to how long components have
  * lasted, which the second part does not touch, and to the turn (0 or 1), which it leaves for that

@@ -55,10 +55,49 @@ static __device__ __forceinline__ uint64_t ballot_row(bool a, bool b)
     return (uint64_t)high << 32 | low;
 }
 
-/* Whether column c has a neighbourhood within the halo. */
-template <int REACH> static __device__ __forceinline__ bool has_neighbourhood(int column)
+/* Whether a column is at least MARGIN columns from either side of the halo. */
+template <int MARGIN> static __device__ __forceinline__ bool is_within(int column)
 {
-    return column >= REACH && column < neighbourhood_columns - REACH;
+    return column >= MARGIN && column < neighbourhood_columns - MARGIN;
+}
+
+/* bits := the pixels for which test(row, column). */
+template <class Test> static __device__ __forceinline__ void find_bits(uint64_t *bits, Test test)
+{
+    const int lane = threadIdx.x % 32;
+    for (int row = threadIdx.x / 32; row < neighbourhood_rows; row += neighbourhood_warps) {
+        const uint64_t found = ballot_row(test(row, lane), test(row, lane + 32));
+        if (lane == 0)
+            bits[row] = found;
+    }
+    __syncthreads();
+}
+
+/* to := the pixels of `from`, which it may be, for which test(row, column), at least MARGIN rows
+ * and columns from the sides of the halo. Returns whether the block has any. */
+template <int MARGIN, class Test>
+static __device__ __forceinline__ bool keep_bits(uint64_t *to, const uint64_t *from, Test test)
+{
+    const int lane = threadIdx.x % 32;
+    uint64_t any = 0;
+    for (int row = MARGIN + threadIdx.x / 32; row < neighbourhood_rows - MARGIN;
+         row += neighbourhood_warps) {
+        uint64_t among = from[row];
+        if (among) {
+            bool kept[2];
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const int column = lane + 32 * half;
+                kept[half] = among >> column & 1 && is_within<MARGIN>(column) && test(row, column);
+            }
+            among = ballot_row(kept[0], kept[1]);
+        }
+        __syncwarp(); /* all lanes have read `from` */
+        if (lane == 0)
+            to[row] = among;
+        any |= among;
+    }
+    return __syncthreads_or(any != 0);
 }
 
 /* How many bits are set in the neighbourhood of (row, column), which lies in the halo. */
@@ -73,8 +112,11 @@ static __device__ __forceinline__ uint32_t count_around(const uint64_t *bits, in
     return count;
 }
 
-/* f f, f l and l l of each pixel; then their sums over the neighbours in the row. f l may be
- * negative: modulo 2^32. */
+struct neighbourhood_products {
+    uint32_t ff, fl, ll; /* f l may be negative: modulo 2^32 */
+};
+
+/* The products of each pixel; then their sums over the neighbours in the row. */
 struct neighbourhood_sums {
     uint32_t of[3][neighbourhood_rows][neighbourhood_columns];
 };
@@ -91,7 +133,7 @@ static __device__ __forceinline__ void add_up_row(struct neighbourhood_sums *m, 
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             const int column = lane + 32 * half;
-            if (has_neighbourhood<REACH>(column))
+            if (is_within<REACH>(column))
                 for (int d = -REACH; d <= REACH; d++)
                     total[half] += sums[column + d];
         }
@@ -99,6 +141,23 @@ static __device__ __forceinline__ void add_up_row(struct neighbourhood_sums *m, 
         sums[lane] = total[0];
         sums[lane + 32] = total[1];
     }
+}
+
+/* m := the sums of products(row, column) along the rows. */
+template <int REACH, class Products>
+static __device__ __forceinline__ void add_up_rows(struct neighbourhood_sums *m, Products products)
+{
+    for (int row = threadIdx.x / 32; row < neighbourhood_rows; row += neighbourhood_warps) {
+        for (int column = threadIdx.x % 32; column < neighbourhood_columns; column += 32) {
+            const struct neighbourhood_products here = products(row, column);
+            m->of[0][row][column] = here.ff;
+            m->of[1][row][column] = here.fl;
+            m->of[2][row][column] = here.ll;
+        }
+        __syncwarp();
+        add_up_row<REACH>(m, row);
+    }
+    __syncthreads();
 }
 
 /* The sum around (row, column), whose rows have been added up. */

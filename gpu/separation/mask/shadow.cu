@@ -27,65 +27,32 @@ static __device__ __forceinline__ bool is_plausible(const struct neighbourhood_t
            flags[place_of(tile, row, column)] & bd_cuda_mask_plausible;
 }
 
-/* m->sums of a row's pixels, 0 for those that are not plausible. By the warp that has the row. */
-static __device__ __forceinline__ void take_products(struct shadow_memory *m,
-                                                     const struct neighbourhood_tile &tile,
-                                                     const uint8_t *f, const uint8_t *l, int row)
+/* Of a plausible pixel; 0 of others. */
+static __device__ __forceinline__ struct neighbourhood_products
+products_of(const struct shadow_memory *m, const struct neighbourhood_tile &tile, const uint8_t *f,
+            const uint8_t *l, int row, int column)
 {
-    for (int column = threadIdx.x % 32; column < neighbourhood_columns; column += 32) {
-        uint32_t ff = 0, fl = 0, ll = 0;
-        if (m->plausible[row] >> column & 1) {
-            const int64_t at = 3 * place_of(tile, row, column);
+    struct neighbourhood_products sum = { 0, 0, 0 };
+    if (m->plausible[row] >> column & 1) {
+        const int64_t at = 3 * place_of(tile, row, column);
 #pragma unroll
-            for (int c = 0; c < 3; c++) {
-                const uint32_t a = f[at + c], b = l[at + c];
-                ff += a * a;
-                fl += a * b;
-                ll += b * b;
-            }
+        for (int c = 0; c < 3; c++) {
+            const uint32_t a = f[at + c], b = l[at + c];
+            sum.ff += a * a;
+            sum.fl += a * b;
+            sum.ll += b * b;
         }
-        m->sums.of[0][row][column] = ff;
-        m->sums.of[1][row][column] = fl;
-        m->sums.of[2][row][column] = ll;
     }
+    return sum;
 }
 
-static __device__ __forceinline__ bool is_certain(const struct shadow_memory *m, uint64_t among,
-                                                  int row, int column)
-{
-    return among >> column & 1 &&
-           bd_shadow_fits(sum_around<shadow_reach>(&m->sums, 0, row, column),
-                          sum_around<shadow_reach>(&m->sums, 1, row, column),
-                          sum_around<shadow_reach>(&m->sums, 2, row, column),
-                          count_around<shadow_reach>(m->plausible, row, column),
-                          bd_shadow_most_mean);
-}
-
-/* m->certain := the candidates: pixels with enough plausible neighbours, in rows that have a
- * neighbourhood. Returns whether the block has any. A warp takes every neighbourhood_warps-th row.
- */
+/* m->certain := the candidates: pixels with enough plausible neighbours. Returns whether the block
+ * has any. */
 static __device__ __forceinline__ bool find_candidates(struct shadow_memory *m)
 {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    uint64_t any = 0;
-    for (int row = shadow_reach + warp; row < neighbourhood_rows - shadow_reach;
-         row += neighbourhood_warps) {
-        uint64_t among = m->plausible[row];
-        if (among) {
-            bool enough[2];
-            for (int half = 0; half < 2; half++) {
-                const int column = lane + 32 * half;
-                enough[half] =
-                    has_neighbourhood<shadow_reach>(column) && among >> column & 1 &&
-                    count_around<shadow_reach>(m->plausible, row, column) >= bd_shadow_least_count;
-            }
-            among = ballot_row(enough[0], enough[1]);
-        }
-        if (lane == 0)
-            m->certain[row] = among;
-        any |= among;
-    }
-    return __syncthreads_or(any != 0);
+    return keep_bits<shadow_reach>(m->certain, m->plausible, [&](int row, int column) {
+        return count_around<shadow_reach>(m->plausible, row, column) >= bd_shadow_least_count;
+    });
 }
 
 /* m->certain: those of the candidates that are certain. */
@@ -93,25 +60,15 @@ static __device__ __forceinline__ void find_certain(struct shadow_memory *m,
                                                     const struct neighbourhood_tile &tile,
                                                     const uint8_t *f, const uint8_t *l)
 {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    for (int row = warp; row < neighbourhood_rows; row += neighbourhood_warps) {
-        take_products(m, tile, f, l, row);
-        __syncwarp();
-        add_up_row<shadow_reach>(&m->sums, row);
-    }
-    __syncthreads();
-    for (int row = shadow_reach + warp; row < neighbourhood_rows - shadow_reach;
-         row += neighbourhood_warps) {
-        const uint64_t among = m->certain[row];
-        if (!among)
-            continue;
-        const uint64_t certain =
-            ballot_row(is_certain(m, among, row, lane), is_certain(m, among, row, lane + 32));
-        __syncwarp(); /* all lanes have read the candidates */
-        if (lane == 0)
-            m->certain[row] = certain;
-    }
-    __syncthreads();
+    add_up_rows<shadow_reach>(
+        &m->sums, [&](int row, int column) { return products_of(m, tile, f, l, row, column); });
+    keep_bits<shadow_reach>(m->certain, m->certain, [&](int row, int column) {
+        return bd_shadow_fits(sum_around<shadow_reach>(&m->sums, 0, row, column),
+                              sum_around<shadow_reach>(&m->sums, 1, row, column),
+                              sum_around<shadow_reach>(&m->sums, 2, row, column),
+                              count_around<shadow_reach>(m->plausible, row, column),
+                              bd_shadow_most_mean);
+    });
 }
 
 /* The plausible pixels of a row that are near a certain one. */
@@ -137,21 +94,16 @@ static __global__ void __launch_bounds__(neighbourhood_threads)
     bd_cuda_let_follow();
     const struct neighbourhood_tile tile = neighbourhood_tile_at<shadow_halo>(width, height);
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    for (int row = warp; row < neighbourhood_rows; row += neighbourhood_warps) {
-        const uint64_t plausible = ballot_row(is_plausible(tile, flags, row, lane),
-                                              is_plausible(tile, flags, row, lane + 32));
-        if (lane == 0)
-            m.plausible[row] = plausible;
-    }
-    __syncthreads();
+    find_bits(m.plausible,
+              [&](int row, int column) { return is_plausible(tile, flags, row, column); });
     const bool any = find_candidates(&m);
     if (any)
         find_certain(&m, tile, f, l);
     for (int row = shadow_halo + warp; row < neighbourhood_rows - shadow_halo;
          row += neighbourhood_warps) {
         const uint64_t found = any ? shadow_of_row(&m, row) : 0;
-        for (int column = lane; column < neighbourhood_columns - shadow_halo; column += 32)
-            if (column >= shadow_halo && is_inside(tile, row, column))
+        for (int column = lane; column < neighbourhood_columns; column += 32)
+            if (is_within<shadow_halo>(column) && is_inside(tile, row, column))
                 shadow[place_of(tile, row, column)] = found >> column & 1;
     }
 }
