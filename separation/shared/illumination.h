@@ -37,7 +37,7 @@ BD_RULE int bd_illumination_difference(int from, int to, int channels)
 BD_RULE bool bd_illumination_fits(uint32_t ff, int32_t fl, uint32_t ll, uint32_t pairs)
 {
     return pairs >= bd_illumination_least_pairs && fl > 0 &&
-           25 * ((uint64_t)fl * (uint64_t)fl) > 9 * ((uint64_t)ff * ll);
+           (uint64_t)(5 * (uint32_t)fl) * (5 * (uint32_t)fl) > (uint64_t)(3 * ff) * (3 * ll);
 }
 
 #endif

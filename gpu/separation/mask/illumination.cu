@@ -12,7 +12,7 @@ enum {
 };
 
 /* A bit a pixel: candidates; pixels to which a pair belongs with the one to the right, and with the
- * one below; what is looked at, and what is found of it. */
+ * one below; and what is found. */
 struct illumination_memory {
     uint64_t candidates[neighbourhood_rows];
     uint64_t right[neighbourhood_rows], below[neighbourhood_rows];
@@ -40,81 +40,109 @@ static __device__ __forceinline__ bool is_candidate(const struct illumination_pi
     if (!is_inside(tile, row, column))
         return false;
     const int64_t at = place_of(tile, row, column);
-    return pictures.flags[at] & bd_cuda_mask_set && !is_known(pictures, at);
+    return (pictures.flags[at] & bd_cuda_mask_set) != 0 & !is_known(pictures, at); /* read both */
 }
 
-/* m->right, m->below, and m->found := the candidates with enough pairs, of the rows that are the
- * tile's own. Returns whether the block has any. */
-static __device__ __forceinline__ bool find_paired(struct illumination_memory *m)
+/* m->right and m->below. Returns whether a pixel of the block may have enough pairs. */
+static __device__ __forceinline__ bool find_pairs(struct illumination_memory *m)
 {
-    for (int row = threadIdx.x; row < neighbourhood_rows; row += neighbourhood_threads) {
+    const int row = threadIdx.x;
+    int pairs = 0;
+    if (row < neighbourhood_rows) {
         const uint64_t here = m->candidates[row];
         m->right[row] = here & here >> 1;
         m->below[row] = row + 1 < neighbourhood_rows ? here & m->candidates[row + 1] : 0;
+        pairs = __popcll(m->right[row]) + __popcll(m->below[row]);
     }
-    __syncthreads();
-    return keep_bits<illumination_halo>(m->found, m->candidates, [&](int row, int column) {
-        return count_around<illumination_reach>(m->right, row, column) +
-                   count_around<illumination_reach>(m->below, row, column) >=
-               bd_illumination_least_pairs;
-    });
+    return __syncthreads_or(may_have<illumination_reach>(pairs, bd_illumination_least_pairs));
 }
 
+/* The luminance of a pixel of f, and of l in the upper half; 0 where it is no candidate. */
 template <int CHANNELS>
-static __device__ __forceinline__ int luminance(const uint8_t *picture, int64_t at)
+static __device__ __forceinline__ uint32_t luminances(const struct illumination_memory *m,
+                                                      const struct illumination_pictures &pictures,
+                                                      const struct neighbourhood_tile &tile,
+                                                      int row, int column)
 {
-    int sum = 0;
+    uint32_t sum = 0;
+    if (row < neighbourhood_rows && m->candidates[row] >> column & 1) {
+        const int64_t at = CHANNELS * place_of(tile, row, column);
 #pragma unroll
-    for (int c = 0; c < CHANNELS; c++)
-        sum += picture[CHANNELS * at + c];
+        for (int c = 0; c < CHANNELS; c++)
+            sum += pictures.f[at + c] + ((uint32_t)pictures.l[at + c] << 16);
+    }
     return sum;
 }
 
-/* Of the pairs that belong to a pixel. */
+/* The differences of f and l between two pixels, each held within its bounds, as two numbers modulo
+ * 2^8 in bytes 0 and 2; 0 if they are no pair. A bias of 2^10 keeps the halves apart. */
+template <int CHANNELS>
+static __device__ __forceinline__ uint32_t differences(bool is_pair, uint32_t from, uint32_t to)
+{
+    enum { bias = 1 << 10, most = bd_illumination_most * CHANNELS };
+    static_assert(most < 128 && CHANNELS * 255 < bias, "a signed byte; luminance");
+    const uint32_t biased = to + (bias << 16 | bias) - from;
+    const uint32_t held = __vminu2(__vmaxu2(biased, (bias - most) << 16 | (bias - most)),
+                                   (bias + most) << 16 | (bias + most));
+    return is_pair ? held : 0;
+}
+
+/* The products of the pairs that belong to a pixel, with those at its right and below it. */
 template <int CHANNELS>
 static __device__ __forceinline__ struct neighbourhood_products
-products_of(const struct illumination_memory *m, const struct illumination_pictures &pictures,
-            const struct neighbourhood_tile &tile, int row, int column)
+products_of(bool has_right, bool has_below, uint32_t here, uint32_t right, uint32_t below)
 {
-    const bool pairs[2] = { (m->right[row] >> column & 1) != 0,
-                            (m->below[row] >> column & 1) != 0 };
-    struct neighbourhood_products sum = { 0, 0, 0 };
-    if (!pairs[0] && !pairs[1])
-        return sum;
-    const int64_t at = place_of(tile, row, column);
-    const int here_f = luminance<CHANNELS>(pictures.f, at);
-    const int here_l = luminance<CHANNELS>(pictures.l, at);
-#pragma unroll
-    for (int way = 0; way < 2; way++)
-        if (pairs[way]) {
-            const int64_t other = at + (way == 0 ? 1 : tile.width);
-            const int f = bd_illumination_difference(here_f, luminance<CHANNELS>(pictures.f, other),
-                                                     CHANNELS);
-            const int l = bd_illumination_difference(here_l, luminance<CHANNELS>(pictures.l, other),
-                                                     CHANNELS);
-            sum.ff += (uint32_t)(f * f);
-            sum.fl += (uint32_t)(f * l);
-            sum.ll += (uint32_t)(l * l);
-        }
-    return sum;
+    const uint32_t in_row = differences<CHANNELS>(has_right, here, right);
+    const uint32_t in_column = differences<CHANNELS>(has_below, here, below);
+    const int f = (int)__byte_perm(in_row, in_column, 0x40) & 0xffff;
+    const int l = (int)__byte_perm(in_row, in_column, 0x62) & 0xffff;
+    return { (uint32_t)__dp4a(f, f, 0), (uint32_t)__dp4a(f, l, 0), (uint32_t)__dp4a(l, l, 0),
+             (uint32_t)has_right + has_below };
 }
 
-/* m->found: those of the candidates with enough pairs that are background in other light. */
+/* m->sums := the products of the pairs that belong to each pixel. A warp has rows that follow each
+ * other, and a lane two columns. */
+template <int CHANNELS>
+static __device__ __forceinline__ void multiply_pairs(struct illumination_memory *m,
+                                                      const struct illumination_pictures &pictures,
+                                                      const struct neighbourhood_tile &tile)
+{
+    enum { rows = neighbourhood_rows / neighbourhood_warps };
+    const int lane = threadIdx.x % 32, first = (int)threadIdx.x / 32 * rows;
+    uint32_t picture[rows + 1][2];
+#pragma unroll
+    for (int r = 0; r <= rows; r++) {
+        picture[r][0] = luminances<CHANNELS>(m, pictures, tile, first + r, lane);
+        picture[r][1] = luminances<CHANNELS>(m, pictures, tile, first + r, lane + 32);
+    }
+#pragma unroll
+    for (int r = 0; r < rows; r++) {
+        const uint32_t after = __shfl_sync(~0u, picture[r][1], 0);
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const int row = first + r, column = lane + 32 * half;
+            const uint32_t here = picture[r][half], next = __shfl_down_sync(~0u, here, 1);
+            put_products(&m->sums, row, column,
+                         products_of<CHANNELS>(m->right[row] >> column & 1,
+                                               m->below[row] >> column & 1, here,
+                                               lane == 31 ? after : next, picture[r + 1][half]));
+        }
+    }
+    __syncthreads();
+}
+
+/* m->found := the candidates that are background in other light. */
 template <int CHANNELS>
 static __device__ __forceinline__ void find_lit(struct illumination_memory *m,
                                                 const struct illumination_pictures &pictures,
                                                 const struct neighbourhood_tile &tile)
 {
-    add_up_rows<illumination_reach>(&m->sums, [&](int row, int column) {
-        return products_of<CHANNELS>(m, pictures, tile, row, column);
-    });
-    keep_bits<illumination_halo>(m->found, m->found, [&](int row, int column) {
-        return bd_illumination_fits(
-            sum_around<illumination_reach>(&m->sums, 0, row, column),
-            (int32_t)sum_around<illumination_reach>(&m->sums, 1, row, column),
-            sum_around<illumination_reach>(&m->sums, 2, row, column),
-            bd_illumination_least_pairs); /* it has as many, or more */
-    });
+    multiply_pairs<CHANNELS>(m, pictures, tile);
+    add_up_columns<illumination_reach, illumination_halo>(&m->sums);
+    keep_by_sums<illumination_reach, illumination_halo>(
+        m->found, m->candidates, &m->sums, [](const struct neighbourhood_products &sums) {
+            return bd_illumination_fits(sums.ff, (int32_t)sums.fl, sums.ll, sums.count);
+        });
 }
 
 template <int CHANNELS>
@@ -128,7 +156,7 @@ static __global__ void __launch_bounds__(neighbourhood_threads)
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     find_bits(m.candidates,
               [&](int row, int column) { return is_candidate(pictures, tile, row, column); });
-    const bool any = find_paired(&m);
+    const bool any = find_pairs(&m);
     if (any)
         find_lit<CHANNELS>(&m, pictures, tile);
     for (int row = illumination_halo + warp; row < neighbourhood_rows - illumination_halo;

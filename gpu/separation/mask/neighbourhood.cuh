@@ -64,112 +64,115 @@ template <int MARGIN> static __device__ __forceinline__ bool is_within(int colum
 /* bits := the pixels for which test(row, column). */
 template <class Test> static __device__ __forceinline__ void find_bits(uint64_t *bits, Test test)
 {
-    const int lane = threadIdx.x % 32;
-    for (int row = threadIdx.x / 32; row < neighbourhood_rows; row += neighbourhood_warps) {
-        const uint64_t found = ballot_row(test(row, lane), test(row, lane + 32));
+    enum { rows = neighbourhood_rows / neighbourhood_warps };
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    bool found[rows][2];
+#pragma unroll
+    for (int r = 0; r < rows; r++) { /* all are read before the first is waited for */
+        found[r][0] = test(warp + r * neighbourhood_warps, lane);
+        found[r][1] = test(warp + r * neighbourhood_warps, lane + 32);
+    }
+#pragma unroll
+    for (int r = 0; r < rows; r++) {
+        const uint64_t row = ballot_row(found[r][0], found[r][1]);
         if (lane == 0)
-            bits[row] = found;
+            bits[warp + r * neighbourhood_warps] = row;
     }
     __syncthreads();
 }
 
-/* to := the pixels of `from`, which it may be, for which test(row, column), at least MARGIN rows
- * and columns from the sides of the halo. Returns whether the block has any. */
-template <int MARGIN, class Test>
-static __device__ __forceinline__ bool keep_bits(uint64_t *to, const uint64_t *from, Test test)
+/* Whether a pixel may have `least` or more in its neighbourhood, if its rows have at most so many
+ * each. */
+template <int REACH> static __device__ __forceinline__ bool may_have(int in_row, int least)
 {
-    const int lane = threadIdx.x % 32;
-    uint64_t any = 0;
-    for (int row = MARGIN + threadIdx.x / 32; row < neighbourhood_rows - MARGIN;
-         row += neighbourhood_warps) {
-        uint64_t among = from[row];
-        if (among) {
-            bool kept[2];
-#pragma unroll
-            for (int half = 0; half < 2; half++) {
-                const int column = lane + 32 * half;
-                kept[half] = among >> column & 1 && is_within<MARGIN>(column) && test(row, column);
-            }
-            among = ballot_row(kept[0], kept[1]);
-        }
-        __syncwarp(); /* all lanes have read `from` */
-        if (lane == 0)
-            to[row] = among;
-        any |= among;
-    }
-    return __syncthreads_or(any != 0);
+    return in_row * (2 * REACH + 1) >= least;
 }
 
-/* How many bits are set in the neighbourhood of (row, column), which lies in the halo. */
-template <int REACH>
-static __device__ __forceinline__ uint32_t count_around(const uint64_t *bits, int row, int column)
-{
-    uint32_t count = 0;
-#pragma unroll
-    for (int r = -REACH; r <= REACH; r++)
-        count +=
-            __popc((uint32_t)(bits[row + r] >> (column - REACH)) & ((1u << (2 * REACH + 1)) - 1));
-    return count;
-}
-
+/* Of a pixel, or sums over pixels: (f, f), below 2^23; (f, l), which may be negative, modulo 2^32;
+ * (l, l); and how many there are, below 2^9. */
 struct neighbourhood_products {
-    uint32_t ff, fl, ll; /* f l may be negative: modulo 2^32 */
+    uint32_t ff, fl, ll, count;
 };
 
-/* The products of each pixel; then their sums over the neighbours in the row. */
+/* The products of each pixel, the count above (f, f); then their sums over the neighbours in the
+ * column. One word between rows: neighbouring threads have a row each. */
 struct neighbourhood_sums {
-    uint32_t of[3][neighbourhood_rows][neighbourhood_columns];
+    uint32_t of[3][neighbourhood_rows][neighbourhood_columns + 1];
 };
 
-/* The sums of a row, of pixels: over the neighbours in the row from now on. By the warp that has
- * written them, after a barrier. */
-template <int REACH>
-static __device__ __forceinline__ void add_up_row(struct neighbourhood_sums *m, int row)
+static __device__ __forceinline__ void put_products(struct neighbourhood_sums *m, int row,
+                                                    int column,
+                                                    const struct neighbourhood_products &products)
 {
-    const int lane = threadIdx.x % 32;
+    m->of[0][row][column] = products.ff + (products.count << 23);
+    m->of[1][row][column] = products.fl;
+    m->of[2][row][column] = products.ll;
+}
+
+/* m := the sums of what has been put there along the columns, for rows at least MARGIN from the
+ * sides of the halo. After a barrier, which another one follows. */
+template <int REACH, int MARGIN>
+static __device__ __forceinline__ void add_up_columns(struct neighbourhood_sums *m)
+{
+    enum {
+        groups = neighbourhood_threads / neighbourhood_columns,
+        rows = (neighbourhood_rows - 2 * MARGIN) / groups
+    };
+    static_assert(rows * groups == neighbourhood_rows - 2 * MARGIN, "all rows");
+    const int column = threadIdx.x % neighbourhood_columns;
+    const int first = MARGIN + (int)threadIdx.x / neighbourhood_columns * rows;
+    uint32_t sums[3][rows];
 #pragma unroll
     for (int which = 0; which < 3; which++) {
-        uint32_t *sums = m->of[which][row], total[2] = { 0, 0 };
+        uint32_t products[rows + 2 * REACH], sum = 0;
 #pragma unroll
-        for (int half = 0; half < 2; half++) {
-            const int column = lane + 32 * half;
-            if (is_within<REACH>(column))
-                for (int d = -REACH; d <= REACH; d++)
-                    total[half] += sums[column + d];
+        for (int r = 0; r < rows + 2 * REACH; r++) {
+            sum += products[r] = m->of[which][first - REACH + r][column];
+            if (r >= 2 * REACH) {
+                sums[which][r - 2 * REACH] = sum;
+                sum -= products[r - 2 * REACH];
+            }
         }
-        __syncwarp();
-        sums[lane] = total[0];
-        sums[lane + 32] = total[1];
     }
-}
-
-/* m := the sums of products(row, column) along the rows. */
-template <int REACH, class Products>
-static __device__ __forceinline__ void add_up_rows(struct neighbourhood_sums *m, Products products)
-{
-    for (int row = threadIdx.x / 32; row < neighbourhood_rows; row += neighbourhood_warps) {
-        for (int column = threadIdx.x % 32; column < neighbourhood_columns; column += 32) {
-            const struct neighbourhood_products here = products(row, column);
-            m->of[0][row][column] = here.ff;
-            m->of[1][row][column] = here.fl;
-            m->of[2][row][column] = here.ll;
-        }
-        __syncwarp();
-        add_up_row<REACH>(m, row);
-    }
+    __syncthreads();
+#pragma unroll
+    for (int which = 0; which < 3; which++)
+#pragma unroll
+        for (int r = 0; r < rows; r++)
+            m->of[which][first + r][column] = sums[which][r];
     __syncthreads();
 }
 
-/* The sum around (row, column), whose rows have been added up. */
-template <int REACH>
-static __device__ __forceinline__ uint32_t sum_around(const struct neighbourhood_sums *m, int which,
-                                                      int row, int column)
+/* to := the pixels of `from`, at least MARGIN rows and columns from the sides of the halo, for
+ * which test(sums over the neighbourhood). After add_up_columns; a barrier follows. A thread has
+ * eight pixels of a row. */
+template <int REACH, int MARGIN, class Test>
+static __device__ __forceinline__ void keep_by_sums(uint64_t *to, const uint64_t *from,
+                                                    const struct neighbourhood_sums *m, Test test)
 {
-    uint32_t sum = 0;
+    enum { rows = neighbourhood_rows - 2 * MARGIN };
+    for (int i = threadIdx.x; i < rows * neighbourhood_columns / 8; i += neighbourhood_threads) {
+        const int row = MARGIN + i % rows, first = i / rows * 8;
+        const unsigned among = (unsigned)(from[row] >> first) & 0xff;
+        unsigned kept = 0;
+        uint32_t sum[3] = { 0, 0, 0 };
 #pragma unroll
-    for (int r = -REACH; r <= REACH; r++)
-        sum += m->of[which][row + r][column];
-    return sum;
+        for (int k = -2 * REACH; among && k < 8; k++) {
+            const int newest = first + k + REACH, oldest = first + k - REACH - 1;
+#pragma unroll
+            for (int which = 0; which < 3; which++) {
+                if (newest >= 0 && newest < neighbourhood_columns)
+                    sum[which] += m->of[which][row][newest];
+                if (k > 0 && oldest >= 0)
+                    sum[which] -= m->of[which][row][oldest];
+            }
+            if (k >= 0 && among >> k & 1 && is_within<MARGIN>(first + k) &&
+                test({ sum[0] & 0x7fffff, sum[1], sum[2], sum[0] >> 23 }))
+                kept |= 1u << k;
+        }
+        ((uint8_t *)&to[row])[first / 8] = (uint8_t)kept;
+    }
+    __syncthreads();
 }
 
 #endif

@@ -32,9 +32,10 @@ static __device__ __forceinline__ struct neighbourhood_products
 products_of(const struct shadow_memory *m, const struct neighbourhood_tile &tile, const uint8_t *f,
             const uint8_t *l, int row, int column)
 {
-    struct neighbourhood_products sum = { 0, 0, 0 };
+    struct neighbourhood_products sum = { 0, 0, 0, 0 };
     if (m->plausible[row] >> column & 1) {
         const int64_t at = 3 * place_of(tile, row, column);
+        sum.count = 1;
 #pragma unroll
         for (int c = 0; c < 3; c++) {
             const uint32_t a = f[at + c], b = l[at + c];
@@ -46,29 +47,30 @@ products_of(const struct shadow_memory *m, const struct neighbourhood_tile &tile
     return sum;
 }
 
-/* m->certain := the candidates: pixels with enough plausible neighbours. Returns whether the block
- * has any. */
-static __device__ __forceinline__ bool find_candidates(struct shadow_memory *m)
+/* Whether the block may have a certain pixel. */
+static __device__ __forceinline__ bool may_be_any(const struct shadow_memory *m)
 {
-    return keep_bits<shadow_reach>(m->certain, m->plausible, [&](int row, int column) {
-        return count_around<shadow_reach>(m->plausible, row, column) >= bd_shadow_least_count;
-    });
+    const int row = threadIdx.x;
+    return __syncthreads_or(
+        row < neighbourhood_rows &&
+        may_have<shadow_reach>(__popcll(m->plausible[row]), bd_shadow_least_count));
 }
 
-/* m->certain: those of the candidates that are certain. */
+/* m->certain := the plausible pixels that are certain. */
 static __device__ __forceinline__ void find_certain(struct shadow_memory *m,
                                                     const struct neighbourhood_tile &tile,
                                                     const uint8_t *f, const uint8_t *l)
 {
-    add_up_rows<shadow_reach>(
-        &m->sums, [&](int row, int column) { return products_of(m, tile, f, l, row, column); });
-    keep_bits<shadow_reach>(m->certain, m->certain, [&](int row, int column) {
-        return bd_shadow_fits(sum_around<shadow_reach>(&m->sums, 0, row, column),
-                              sum_around<shadow_reach>(&m->sums, 1, row, column),
-                              sum_around<shadow_reach>(&m->sums, 2, row, column),
-                              count_around<shadow_reach>(m->plausible, row, column),
-                              bd_shadow_most_mean);
-    });
+    for (int row = threadIdx.x / 32; row < neighbourhood_rows; row += neighbourhood_warps)
+        for (int column = threadIdx.x % 32; column < neighbourhood_columns; column += 32)
+            put_products(&m->sums, row, column, products_of(m, tile, f, l, row, column));
+    __syncthreads();
+    add_up_columns<shadow_reach, shadow_reach>(&m->sums);
+    keep_by_sums<shadow_reach, shadow_reach>(
+        m->certain, m->plausible, &m->sums, [](const struct neighbourhood_products &sums) {
+            return sums.count >= bd_shadow_least_count &&
+                   bd_shadow_fits(sums.ff, sums.fl, sums.ll, sums.count, bd_shadow_most_mean);
+        });
 }
 
 /* The plausible pixels of a row that are near a certain one. */
@@ -96,7 +98,7 @@ static __global__ void __launch_bounds__(neighbourhood_threads)
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     find_bits(m.plausible,
               [&](int row, int column) { return is_plausible(tile, flags, row, column); });
-    const bool any = find_candidates(&m);
+    const bool any = may_be_any(&m);
     if (any)
         find_certain(&m, tile, f, l);
     for (int row = shadow_halo + warp; row < neighbourhood_rows - shadow_halo;
