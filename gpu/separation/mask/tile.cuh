@@ -18,7 +18,7 @@
  * multiprocessor of an H100. A warp holds four rows. */
 enum {
     tile_words = 8,
-    tile_rows = 32,
+    tile_rows = 16,
     tile_threads = tile_words * tile_rows,
     /* Runs of a row start at least two pixels apart: (row, x / 2) names a run, its "node". */
     row_nodes = tile_words * 16,
