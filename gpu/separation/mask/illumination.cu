@@ -1,6 +1,6 @@
-/* The search for background in other light on the GPU, in one kernel. Where no pixel has enough
- * pairs around it, as in most thread blocks of a usual frame, the block ends without reading frame
- * and background. The plain version is separation/cpu/illumination.c. */
+/* The search for background in other light on the GPU, in one kernel. Where no row has the pairs
+ * that a pixel needs around it, as in most thread blocks of a usual frame, the block ends without
+ * reading frame and background. The plain version is separation/cpu/illumination.c. */
 #include "gpu/separation/mask/illumination.cuh"
 
 #include "gpu/core/dependent_launch.cuh"

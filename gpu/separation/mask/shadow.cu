@@ -1,6 +1,7 @@
 /* The search for shadows on the GPU, in one kernel. A thread block has a tile and as much around it
- * as the search reaches, each row as 64 bits. Where no pixel has enough plausible neighbours, as in
- * most blocks of a usual frame, the block ends without reading frame and background. The plain
+ * as the search reaches, each row as 64 bits. Where no row has the plausible pixels that a pixel
+ * needs around it, as in most blocks of a usual frame, the block ends without reading frame and
+ * background. The plain
  * version is separation/cpu/shadow.c. */
 #include "gpu/separation/mask/shadow.cuh"
 
