@@ -1,6 +1,7 @@
 /* The CPU backend: the reference implementation of linalg/shared/ops.h. */
 #include "linalg/shared/cpu.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,25 @@
 
 #include "linalg/shared/dispatch.h"
 
-/* Memory of many megabytes comes in pages of 2 MiB where the system gives these to whoever asks:
- * films of 1920 x 1080 at full size take 6 % less processor time. */
-enum { line_bytes = 64, huge_page_bytes = 2 << 20, huge_page_least = 4 << 20 };
+enum { line_bytes = 64 };
+
+/* What memory of so many bytes is aligned to. From 4 MiB on it comes in pages of 2 MiB, where the
+ * system gives these to whoever asks: a film of 1920 x 1080 at full size takes 6 % less processor
+ * time. */
+static size_t alignment_of(size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    if (bytes >= 4 << 20)
+        return 2 << 20;
+#endif
+    (void)bytes;
+    return line_bytes;
+}
+
+static size_t rounded_up(size_t bytes, size_t to)
+{
+    return (bytes + to - 1) / to * to;
+}
 
 struct bd_pool *bd_cpu_pool(struct bd_backend *backend)
 {
@@ -19,16 +36,18 @@ struct bd_pool *bd_cpu_pool(struct bd_backend *backend)
 
 void *bd_cpu_alloc(size_t bytes)
 {
-    const size_t alignment = bytes < huge_page_least ? line_bytes : huge_page_bytes;
-    const size_t size = bytes ? (bytes + alignment - 1) / alignment * alignment : line_bytes;
+    const size_t alignment = alignment_of(bytes);
+    if (bytes > SIZE_MAX - alignment)
+        return NULL;
+    const size_t size = rounded_up(bytes ? bytes : 1, alignment);
     void *data = aligned_alloc(alignment, size);
     if (!data)
         return NULL;
 #ifdef MADV_HUGEPAGE
-    if (alignment == huge_page_bytes)
+    if (alignment > line_bytes)
         madvise(data, size, MADV_HUGEPAGE); /* a wish: it works without, too */
 #endif
-    memset(data, 0, size);
+    memset(data, 0, rounded_up(bytes, line_bytes));
     return data;
 }
 

@@ -1,6 +1,7 @@
-/* The search for background in other light on the GPU, in one kernel. Where no row has the pairs
- * that a pixel needs around it, as in most thread blocks of a usual frame, the block ends without
- * reading frame and background. The plain version is separation/cpu/illumination.c. */
+/* The search for background in other light on the GPU, in one kernel. Where each row has too few
+ * pairs for a pixel to have enough in its fifteen rows, as in most thread blocks of a usual frame,
+ * the block ends without reading frame and background. The plain version is
+ * separation/cpu/illumination.c. */
 #include "gpu/separation/mask/illumination.cuh"
 
 #include "gpu/core/dependent_launch.cuh"
@@ -40,10 +41,12 @@ static __device__ __forceinline__ bool is_candidate(const struct illumination_pi
     if (!is_inside(tile, row, column))
         return false;
     const int64_t at = place_of(tile, row, column);
-    return (pictures.flags[at] & bd_cuda_mask_set) != 0 & !is_known(pictures, at); /* read both */
+    /* Both are read at once: neither waits for the other. */
+    return (pictures.flags[at] & bd_cuda_mask_set) != 0 & !is_known(pictures, at);
 }
 
-/* m->right and m->below. Returns whether a pixel of the block may have enough pairs. */
+/* Sets m->right and m->below. Returns whether a pixel of the block may have enough pairs. For whole
+ * blocks; ends with a barrier. */
 static __device__ __forceinline__ bool find_pairs(struct illumination_memory *m)
 {
     const int row = threadIdx.x;
@@ -101,7 +104,7 @@ products_of(bool has_right, bool has_below, uint32_t here, uint32_t right, uint3
 }
 
 /* m->sums := the products of the pairs that belong to each pixel. A warp has rows that follow each
- * other, and a lane two columns. */
+ * other, and a lane two columns. For whole blocks; ends with a barrier. */
 template <int CHANNELS>
 static __device__ __forceinline__ void multiply_pairs(struct illumination_memory *m,
                                                       const struct illumination_pictures &pictures,
@@ -109,23 +112,24 @@ static __device__ __forceinline__ void multiply_pairs(struct illumination_memory
 {
     enum { rows = neighbourhood_rows / neighbourhood_warps };
     const int lane = threadIdx.x % 32, first = (int)threadIdx.x / 32 * rows;
-    uint32_t picture[rows + 1][2];
+    uint32_t both[rows + 1][2]; /* luminances */
 #pragma unroll
     for (int r = 0; r <= rows; r++) {
-        picture[r][0] = luminances<CHANNELS>(m, pictures, tile, first + r, lane);
-        picture[r][1] = luminances<CHANNELS>(m, pictures, tile, first + r, lane + 32);
+        both[r][0] = luminances<CHANNELS>(m, pictures, tile, first + r, lane);
+        both[r][1] = luminances<CHANNELS>(m, pictures, tile, first + r, lane + 32);
     }
 #pragma unroll
     for (int r = 0; r < rows; r++) {
-        const uint32_t after = __shfl_sync(~0u, picture[r][1], 0);
+        /* What is right of column 31; column 63 has no pair with the one to its right. */
+        const uint32_t after = __shfl_sync(~0u, both[r][1], 0);
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             const int row = first + r, column = lane + 32 * half;
-            const uint32_t here = picture[r][half], next = __shfl_down_sync(~0u, here, 1);
+            const uint32_t here = both[r][half], next = __shfl_down_sync(~0u, here, 1);
             put_products(&m->sums, row, column,
                          products_of<CHANNELS>(m->right[row] >> column & 1,
                                                m->below[row] >> column & 1, here,
-                                               lane == 31 ? after : next, picture[r + 1][half]));
+                                               lane == 31 ? after : next, both[r + 1][half]));
         }
     }
     __syncthreads();

@@ -27,7 +27,7 @@ union tile_shared {
  * each tile in `forest` and, unless these are NULL, an empty object (contact_shadow.cuh) and 0
  * frames that it has lasted for each. Clears *foreground for what comes last, unless it is NULL. A
  * block a tile. */
-static __global__ void __launch_bounds__(tile_threads, 2)
+static __global__ void __launch_bounds__(tile_threads)
     median_tiles(struct mask_size size, uint32_t *median, struct mask_forest forest,
                  struct contact_object *objects, int *lasted, int *foreground, const uint8_t *raw,
                  const uint8_t *out, int side, bool components, bool wide)
@@ -80,7 +80,7 @@ static __global__ void __launch_bounds__(tile_threads)
  * unless `wanted` is 0, without those that have not lasted for so many frames; lasting.frames :=
  * those with this frame. Then the components of each tile's complement, in `clear`, those of more
  * than `hole` pixels all as one. A block a tile. */
-static __global__ void __launch_bounds__(tile_threads, 2)
+static __global__ void __launch_bounds__(tile_threads)
     remove_tiles(struct mask_size size, uint32_t *kept, struct mask_forest clear,
                  const uint32_t *median, struct mask_forest set, int least,
                  struct mask_lasting lasting, int wanted, uint32_t hole)

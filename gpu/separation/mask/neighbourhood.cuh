@@ -1,6 +1,5 @@
 /* Private to shadow.cu and illumination.cu: a thread block's tile of a picture with a halo of
- * `HALO` pixels around it, one bit a pixel, and sums over the neighbourhoods of its pixels. Warps
- * take the rows in turn. */
+ * `HALO` pixels around it, one bit a pixel, and sums over the neighbourhoods of its pixels. */
 #ifndef BD_GPU_SEPARATION_MASK_NEIGHBOURHOOD_CUH
 #define BD_GPU_SEPARATION_MASK_NEIGHBOURHOOD_CUH
 
@@ -61,7 +60,7 @@ template <int MARGIN> static __device__ __forceinline__ bool is_within(int colum
     return column >= MARGIN && column < neighbourhood_columns - MARGIN;
 }
 
-/* bits := the pixels for which test(row, column). */
+/* bits := the pixels for which test(row, column). For whole blocks; ends with a barrier. */
 template <class Test> static __device__ __forceinline__ void find_bits(uint64_t *bits, Test test)
 {
     enum { rows = neighbourhood_rows / neighbourhood_warps };
@@ -89,17 +88,18 @@ template <int REACH> static __device__ __forceinline__ bool may_have(int in_row,
 }
 
 /* Of a pixel, or sums over pixels: (f, f), below 2^23; (f, l), which may be negative, modulo 2^32;
- * (l, l); and how many there are, below 2^9. */
+ * (l, l); and how many pixels, or pairs, were added up, below 2^9. */
 struct neighbourhood_products {
     uint32_t ff, fl, ll, count;
 };
 
 /* The products of each pixel, the count above (f, f); then their sums over the neighbours in the
- * column. One word between rows: neighbouring threads have a row each. */
+ * column. Rows are an odd number of words apart: threads with a row each read different banks. */
 struct neighbourhood_sums {
     uint32_t of[3][neighbourhood_rows][neighbourhood_columns + 1];
 };
 
+/* The products of pixel (row, column) of the tile. */
 static __device__ __forceinline__ void put_products(struct neighbourhood_sums *m, int row,
                                                     int column,
                                                     const struct neighbourhood_products &products)
@@ -110,7 +110,7 @@ static __device__ __forceinline__ void put_products(struct neighbourhood_sums *m
 }
 
 /* m := the sums of what has been put there along the columns, for rows at least MARGIN from the
- * sides of the halo. After a barrier, which another one follows. */
+ * sides of the halo. For whole blocks, after a barrier; ends with a barrier. */
 template <int REACH, int MARGIN>
 static __device__ __forceinline__ void add_up_columns(struct neighbourhood_sums *m)
 {
@@ -119,6 +119,7 @@ static __device__ __forceinline__ void add_up_columns(struct neighbourhood_sums 
         rows = (neighbourhood_rows - 2 * MARGIN) / groups
     };
     static_assert(rows * groups == neighbourhood_rows - 2 * MARGIN, "all rows");
+    static_assert(MARGIN >= REACH, "all of a neighbourhood is in the tile");
     const int column = threadIdx.x % neighbourhood_columns;
     const int first = MARGIN + (int)threadIdx.x / neighbourhood_columns * rows;
     uint32_t sums[3][rows];
@@ -143,9 +144,10 @@ static __device__ __forceinline__ void add_up_columns(struct neighbourhood_sums 
     __syncthreads();
 }
 
-/* to := the pixels of `from`, at least MARGIN rows and columns from the sides of the halo, for
- * which test(sums over the neighbourhood). After add_up_columns; a barrier follows. A thread has
- * eight pixels of a row. */
+/* to := the pixels of `from`, at least MARGIN columns from the sides of the halo, for which
+ * test(sums over the neighbourhood). Rows nearer than MARGIN to the sides are left as they are;
+ * `to` is not `from`. A thread has eight pixels of a row. For whole blocks, after add_up_columns;
+ * ends with a barrier. */
 template <int REACH, int MARGIN, class Test>
 static __device__ __forceinline__ void keep_by_sums(uint64_t *to, const uint64_t *from,
                                                     const struct neighbourhood_sums *m, Test test)

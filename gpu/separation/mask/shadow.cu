@@ -1,8 +1,7 @@
 /* The search for shadows on the GPU, in one kernel. A thread block has a tile and as much around it
- * as the search reaches, each row as 64 bits. Where no row has the plausible pixels that a pixel
- * needs around it, as in most blocks of a usual frame, the block ends without reading frame and
- * background. The plain
- * version is separation/cpu/shadow.c. */
+ * as the search reaches, each row as 64 bits. Where each row has too few plausible pixels for one
+ * to have enough in its five rows, as in most blocks of a usual frame, the block ends without
+ * reading frame and background. The plain version is separation/cpu/shadow.c. */
 #include "gpu/separation/mask/shadow.cuh"
 
 #include "gpu/core/dependent_launch.cuh"
@@ -33,23 +32,23 @@ static __device__ __forceinline__ struct neighbourhood_products
 products_of(const struct shadow_memory *m, const struct neighbourhood_tile &tile, const uint8_t *f,
             const uint8_t *l, int row, int column)
 {
-    struct neighbourhood_products sum = { 0, 0, 0, 0 };
+    struct neighbourhood_products products = { 0, 0, 0, 0 };
     if (m->plausible[row] >> column & 1) {
         const int64_t at = 3 * place_of(tile, row, column);
-        sum.count = 1;
+        products.count = 1;
 #pragma unroll
         for (int c = 0; c < 3; c++) {
             const uint32_t a = f[at + c], b = l[at + c];
-            sum.ff += a * a;
-            sum.fl += a * b;
-            sum.ll += b * b;
+            products.ff += a * a;
+            products.fl += a * b;
+            products.ll += b * b;
         }
     }
-    return sum;
+    return products;
 }
 
-/* Whether the block may have a certain pixel. */
-static __device__ __forceinline__ bool may_be_any(const struct shadow_memory *m)
+/* Whether the block may have a certain pixel. For whole blocks; ends with a barrier. */
+static __device__ __forceinline__ bool may_have_certain(const struct shadow_memory *m)
 {
     const int row = threadIdx.x;
     return __syncthreads_or(
@@ -99,7 +98,7 @@ static __global__ void __launch_bounds__(neighbourhood_threads)
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     find_bits(m.plausible,
               [&](int row, int column) { return is_plausible(tile, flags, row, column); });
-    const bool any = may_be_any(&m);
+    const bool any = may_have_certain(&m);
     if (any)
         find_certain(&m, tile, f, l);
     for (int row = shadow_halo + warp; row < neighbourhood_rows - shadow_halo;

@@ -14,10 +14,9 @@
 
 #include "gpu/core/dependent_launch.cuh"
 
-/* A tile is 256 x 16 pixels, a thread for each word; a warp holds four rows. With 32 rows the
- * filter and the search for components take an eighth longer, as multiprocessors are left without a
- * tile; with 8 what they gain is lost where tiles are joined (640 x 480 and 1920 x 1080 on an
- * H200). */
+/* A tile is 256 x 16 pixels, a thread for each word; a warp holds four rows. 640 x 480 has 90
+ * tiles, for the 132 multiprocessors of an H200. With tiles of 32 rows a frame takes 4 % longer,
+ * with tiles of 8 rows as long: then tiles take more time to be joined. */
 enum {
     tile_words = 8,
     tile_rows = 16,
