@@ -14,7 +14,7 @@ enum { line_bytes = 64 };
 /* What memory of so many bytes is aligned to. From 4 MiB on it comes in pages of 2 MiB, where the
  * system gives these to whoever asks: a film of 1920 x 1080 at full size takes 6 % less processor
  * time. */
-static size_t alignment_of(size_t bytes)
+static int64_t alignment_of(size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
     if (bytes >= 4 << 20)
@@ -24,11 +24,6 @@ static size_t alignment_of(size_t bytes)
     return line_bytes;
 }
 
-static size_t rounded_up(size_t bytes, size_t to)
-{
-    return (bytes + to - 1) / to * to;
-}
-
 struct bd_pool *bd_cpu_pool(struct bd_backend *backend)
 {
     return backend->state;
@@ -36,18 +31,18 @@ struct bd_pool *bd_cpu_pool(struct bd_backend *backend)
 
 void *bd_cpu_alloc(size_t bytes)
 {
-    const size_t alignment = alignment_of(bytes);
-    if (bytes > SIZE_MAX - alignment)
+    const int64_t alignment = alignment_of(bytes);
+    if (bytes > (size_t)(INT64_MAX - alignment)) /* no system has so much */
         return NULL;
-    const size_t size = rounded_up(bytes ? bytes : 1, alignment);
-    void *data = aligned_alloc(alignment, size);
+    const size_t size = (size_t)bd_round_up(bytes ? (int64_t)bytes : 1, alignment);
+    void *data = aligned_alloc((size_t)alignment, size);
     if (!data)
         return NULL;
 #ifdef MADV_HUGEPAGE
     if (alignment > line_bytes)
         madvise(data, size, MADV_HUGEPAGE); /* a wish: it works without, too */
 #endif
-    memset(data, 0, rounded_up(bytes, line_bytes));
+    memset(data, 0, (size_t)bd_round_up((int64_t)bytes, line_bytes));
     return data;
 }
 

@@ -77,7 +77,7 @@ static __device__ __forceinline__ uint32_t luminances(const struct illumination_
     return sum;
 }
 
-/* The differences of f and l between two pixels, each held within its bounds, as two numbers modulo
+/* bd_illumination_difference of f and of l between two pixels, both at once, as two numbers modulo
  * 2^8 in bytes 0 and 2; 0 if they are no pair. A bias of 2^10 keeps the halves apart. */
 template <int CHANNELS>
 static __device__ __forceinline__ uint32_t differences(bool is_pair, uint32_t from, uint32_t to)

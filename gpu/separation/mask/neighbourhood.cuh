@@ -93,6 +93,8 @@ struct neighbourhood_products {
     uint32_t ff, fl, ll, count;
 };
 
+enum { neighbourhood_count_bit = 23 }; /* the lowest one of the count, above (f, f) */
+
 /* The products of each pixel, the count above (f, f); then their sums over the neighbours in the
  * column. Rows are an odd number of words apart: threads with a row each read different banks. */
 struct neighbourhood_sums {
@@ -104,7 +106,7 @@ static __device__ __forceinline__ void put_products(struct neighbourhood_sums *m
                                                     int column,
                                                     const struct neighbourhood_products &products)
 {
-    m->of[0][row][column] = products.ff + (products.count << 23);
+    m->of[0][row][column] = products.ff + (products.count << neighbourhood_count_bit);
     m->of[1][row][column] = products.fl;
     m->of[2][row][column] = products.ll;
 }
@@ -169,7 +171,8 @@ static __device__ __forceinline__ void keep_by_sums(uint64_t *to, const uint64_t
                     sum[which] -= m->of[which][row][oldest];
             }
             if (k >= 0 && among >> k & 1 && is_within<MARGIN>(first + k) &&
-                test({ sum[0] & 0x7fffff, sum[1], sum[2], sum[0] >> 23 }))
+                test({ sum[0] & ((1u << neighbourhood_count_bit) - 1), sum[1], sum[2],
+                       sum[0] >> neighbourhood_count_bit }))
                 kept |= 1u << k;
         }
         ((uint8_t *)&to[row])[first / 8] = (uint8_t)kept;
