@@ -1,12 +1,15 @@
 /* The live separator: its options, and the parameters of a mask that follow from them. */
 #include <math.h>
 
+#include "separation/shared/flash.h"
 #include "separation/shared/recurrence.h"
 #include "separation/state.h"
 
 static const double noise_seconds = 2;     /* time constant of a pixel's noise level */
 static const double lasting_seconds = .15; /* of small foreground, four frames of 25 a second */
 static const double most_threshold = 60;   /* grey levels: a pixel's noise never asks for more */
+
+static const double quiet_seconds = .16; /* before and after a flash */
 
 /* Up to this share of its limit a pixel is plain background: 0.5 trims real footage as little, and
  * the edges of rendered scenes more. */
@@ -122,6 +125,16 @@ static int frames_to_last(const struct bd_separator *s)
     return frames < bd_mask_lasting ? (int)frames : bd_mask_lasting;
 }
 
+/* For how many frames nothing must move around a flash. Where frames are rare an object may come
+ * and stand between two of them. */
+static int frames_of_quiet(const struct bd_separator *s)
+{
+    const double frames = round(quiet_seconds * s->options.frame_rate);
+    if (frames < 2 || s->jumped || bd_sep_without(s, BD_WITHOUT_FLASHES))
+        return 0;
+    return frames < bd_flash_most_quiet ? (int)frames : bd_flash_most_quiet;
+}
+
 struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, double seconds)
 {
     const struct bd_separator_options *o = &s->options;
@@ -136,6 +149,7 @@ struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, doubl
         .min_area = none_is_zero(o->min_area),
         .lasting = frames_to_last(s),
         .max_hole = none_is_zero(o->max_hole),
+        .flash_quiet = frames_of_quiet(s),
         .plain = bd_sep_without(s, BD_WITHOUT_TRIMMING) ? -1 : plain_share,
         .shadows = looks_for_shadows(s),
         .illumination = looks_for_shadows(s) && !bd_sep_without(s, BD_WITHOUT_ILLUMINATION),

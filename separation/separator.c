@@ -144,13 +144,13 @@ static double next_look(const struct bd_separator *s, double time)
 
 /* Seconds since the frame before. A step back, or a long one ahead, is a seek (or a source that was
  * away): it counts as one frame, and the filling of the window goes on from where it was. */
-static double advance(struct bd_separator *s, double time, bool *seek)
+static double advance(struct bd_separator *s, double time)
 {
     double frame = 1 / s->options.frame_rate, seconds = time - s->last;
-    *seek = !s->started || seconds < 0 || seconds > longest_step;
+    s->jumped = !s->started || seconds < 0 || seconds > longest_step;
     if (!s->started)
         s->start = time;
-    else if (*seek)
+    else if (s->jumped)
         s->start += seconds - frame;
     if (!s->started || seconds < 0) {
         s->look = next_look(s, time);
@@ -158,7 +158,7 @@ static double advance(struct bd_separator *s, double time, bool *seek)
     }
     s->started = true;
     s->last = time;
-    return *seek ? frame : seconds;
+    return s->jumped ? frame : seconds;
 }
 
 /* Whether the light has changed so much that learning must start again, by a frame whose results
@@ -227,15 +227,15 @@ static enum bd_status step(struct bd_separator *s, int rounds, double seconds)
 
 enum bd_status bd_sep_separate(struct bd_separator *s, double time)
 {
-    bool seek, starting = !s->cleaned;
+    const bool starting = !s->cleaned;
     enum bd_status status = BD_OK;
     struct bd_sep_frame frame = { .counts = true };
-    frame.seconds = advance(s, time, &seek);
+    frame.seconds = advance(s, time);
     frame.learned = its_turn(s, time);
     if (frame.learned && starting)
         status = bd_sep_start(s);
     if (status == BD_OK)
-        status = step(s, seek ? bd_sep_start_rounds : bd_sep_rounds, frame.seconds);
+        status = step(s, s->jumped ? bd_sep_start_rounds : bd_sep_rounds, frame.seconds);
     if (status == BD_OK)
         launched(s, frame);
     if (status == BD_OK && frame.learned && !starting) {
@@ -363,7 +363,6 @@ enum bd_status bd_separator_push_known(struct bd_separator *s, const uint8_t *pi
                                        int64_t stride, const uint8_t *background, double time,
                                        struct bd_separation *out)
 {
-    bool seek;
     enum bd_status status = check_push(s, out);
     if (status == BD_OK)
         status = bd_sep_check_submit(s, picture, stride, time);
@@ -372,7 +371,7 @@ enum bd_status bd_separator_push_known(struct bd_separator *s, const uint8_t *pi
     if (status != BD_OK)
         return status;
     const struct bd_backend_ops *ops = s->backend->ops;
-    struct bd_sep_frame frame = { .seconds = advance(s, time, &seek) };
+    struct bd_sep_frame frame = { .seconds = advance(s, time) };
     status = ops->separation->load(s->state, picture, stride);
     if (status == BD_OK)
         status = ops->separation->load_background(s->state, background);

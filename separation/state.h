@@ -59,8 +59,9 @@ struct bd_separator {
     bool cleaned;    /* the window has been cleaned of what moved while it was filled */
     bool frozen;
     bool started;
-    double share;                /* of foreground pixels, average over flood_average seconds */
-    double flooded;              /* seconds for which a sudden change of light has been seen */
+    bool jumped;    /* the frame in hand does not follow the one before: a start or a seek */
+    double share;   /* of foreground pixels, average over flood_average seconds */
+    double flooded; /* seconds for which a sudden change of light has been seen */
     double start, last, next;    /* seconds: first frame, frame before, next to enter the window */
     double look;                 /* seconds: the next look for ghosts */
     int64_t submitted, received; /* frames, since the separator was made */

@@ -229,6 +229,7 @@ static enum bd_status clean_column(struct bd_separator *s, int j, bool first)
     enum bd_status status = ops->recall(s->state, s->order[j]);
     /* Columns follow each other too, and what is in one alone is no object. */
     params.lasting = first && params.lasting ? bd_mask_lasting : 0;
+    params.flash_quiet = 0;
     params.columns = first ? 0 : s->columns;
     params.mirrors = !first && bd_sep_looks_for_mirrors(s);
     params.evidence = !first;
@@ -329,7 +330,7 @@ enum bd_status bd_separator_look_after(struct bd_separator *s, int number, const
         return BD_OK;
     const struct bd_separation_ops *ops = s->backend->ops->separation;
     params.follows = 1;
-    params.columns = params.looks = params.mirrors = params.lasting = 0;
+    params.columns = params.looks = params.mirrors = params.lasting = params.flash_quiet = 0;
     status = ops->load(s->state, picture, stride);
     if (status == BD_OK)
         status = ops->project(s->state, bd_sep_column_rounds, (float)s->options.lambda);

@@ -7,8 +7,8 @@
  * processor time a frame of one thread. A first table has a look-ahead of up to a minute, as
  * the program gives a film; in a second one the first seconds are held back, as those of a camera
  * are (backdrop eval --live). With --without (contrast, ghosts, shadows, illumination, recurrence,
- * mirrors, lasting, trimming, registration or all) there are two columns only: with all parts, and
- * without that one.
+ * mirrors, flashes, lasting, trimming, registration or all) there are two columns only: with all
+ * parts, and without that one.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -37,6 +37,7 @@ static const struct column {
                 { "without illumination", BD_WITHOUT_ILLUMINATION, BD_STABILISE_AUTO },
                 { "without recurrence", BD_WITHOUT_RECURRENCE, BD_STABILISE_AUTO },
                 { "without mirrors", BD_WITHOUT_MIRROR_IMAGES, BD_STABILISE_AUTO },
+                { "without flashes", BD_WITHOUT_FLASHES, BD_STABILISE_AUTO },
                 { "without lasting", BD_WITHOUT_LASTING, BD_STABILISE_AUTO },
                 { "without trimming", BD_WITHOUT_TRIMMING, BD_STABILISE_AUTO },
                 { "without registration", BD_WITHOUT_NOTHING, BD_STABILISE_OFF },

@@ -260,6 +260,9 @@ static struct bd_cuda_mask_pictures pictures_of(struct bd_cuda_separator *s,
     pictures.frame = s->f;
     pictures.background = set->background;
     pictures.channels = s->shape.channels;
+    if (params->flash_quiet)
+        pictures.flashes = { s->flashes.places, s->flashes.any, s->moving.across,
+                             bd_recurrence_cell_power(s->shape.height) };
     if (params->mirrors)
         pictures.mirrors = { s->moving.mirrored, s->moving.places,
                              s->moving.any + 1,  rates ? &rates->look : NULL,
@@ -296,6 +299,8 @@ enum bd_status bd_sep_find_at(struct bd_cuda_separator *s, const struct bd_detec
         status = find_shadows(s, params, &pictures);
     if (status == BD_OK)
         status = bd_sep_find_recurring(s, params, learn, rates, pictures.shadow);
+    if (status == BD_OK)
+        status = bd_sep_join_flashes(s, params);
     return status == BD_OK ? bd_cuda_mask_filter(s->mask_work, s->turn, &pictures, params) : status;
 }
 
@@ -336,6 +341,11 @@ enum bd_status bd_sep_before_detect(struct bd_cuda_separator *s,
                                     const struct bd_detect_params *params, int learn)
 {
     enum bd_status status = BD_OK;
+    if (!params->flash_quiet)
+        status = bd_sep_pause_flashes(s);
+    s->flashes.paused = !params->flash_quiet;
+    if (status != BD_OK)
+        return status;
     if (params->follows)
         s->moving.followed += bd_recurrence_pair;
     else
@@ -366,7 +376,9 @@ enum bd_status bd_cuda_sep_detect(void *arg, const struct bd_detect_params *para
         status = bd_sep_before_detect(s, params, learn);
     if (status != BD_OK)
         return status;
-    status = bd_sep_find_at(s, params, learn, NULL);
+    status = bd_sep_follow_flashes(s, params, learn);
+    if (status == BD_OK)
+        status = bd_sep_find_at(s, params, learn, NULL);
     if (status == BD_OK)
         status = bd_sep_clean_at(s, params, learn, NULL);
     bd_sep_after_detect(s, status, learn);

@@ -47,7 +47,7 @@ static void sep_destroy(void *arg)
     if (!s)
         return;
     cudaStreamSynchronize(s->cuda->stream);
-    cudaStream_t const streams[] = { s->upload, s->find, s->download, s->side };
+    cudaStream_t const streams[] = { s->upload, s->find, s->download, s->side, s->flashes.stream };
     for (cudaStream_t stream : streams)
         if (stream)
             cudaStreamSynchronize(stream);
@@ -94,13 +94,21 @@ static void sep_destroy(void *arg)
                              s->moving.places,
                              s->moving.any,
                              s->moving.list,
-                             s->moving.listed };
+                             s->moving.listed,
+                             s->flashes.earlier,
+                             s->flashes.sights,
+                             s->flashes.cells,
+                             s->flashes.places,
+                             s->flashes.known,
+                             s->flashes.any };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         bd_cuda_free(arrays[i]);
     bd_cuda_mask_destroy(s->mask_work);
     drop_event(s->computed);
     drop_event(s->settled);
     drop_event(s->found);
+    drop_event(s->flashes.begins);
+    drop_event(s->flashes.learned);
     for (cudaEvent_t event : s->slid)
         drop_event(event);
     for (cudaStream_t stream : streams)
@@ -183,6 +191,25 @@ static void take_moving(struct allocation *a, struct bd_cuda_separator *s)
     take(a, &moving->list, 2 * s->pixels);
 }
 
+/* After take_moving. */
+static void take_flashes(struct allocation *a, struct bd_cuda_separator *s)
+{
+    struct bd_sep_flashes *flashes = &s->flashes;
+    const int64_t cells = (int64_t)s->moving.across * s->moving.down;
+    const int power = bd_recurrence_cell_power(s->shape.height);
+    take(a, &flashes->earlier, cells * bd_flash_rows * ((int64_t)s->shape.channels << power));
+    take(a, &flashes->sights, cells);
+    take(a, &flashes->cells, cells);
+    take(a, &flashes->places, cells);
+    take(a, &flashes->known, 1);
+    take(a, &flashes->any, 1);
+    flashes->paused = 1;
+    if (a->status == BD_OK)
+        a->status = make_event(&flashes->begins);
+    if (a->status == BD_OK)
+        a->status = make_event(&flashes->learned);
+}
+
 /* The window is the largest piece by far. It comes first, so that a failure reports its size. */
 static enum bd_status take_memory(struct bd_cuda_separator *s)
 {
@@ -215,6 +242,7 @@ static enum bd_status take_memory(struct bd_cuda_separator *s)
     take(&a, &s->picture, s->ld);
     take(&a, &s->lower, s->pitch);
     take_moving(&a, s);
+    take_flashes(&a, s);
     for (struct bd_sep_turn &turn : s->turns)
         take_turn(&a, s, &turn);
     for (int i = 0; i < bd_sep_buffers; i++) {
@@ -244,7 +272,7 @@ static enum bd_status take_copiers(struct bd_cuda_separator *s)
 static enum bd_status make_streams(struct bd_cuda_separator *s)
 {
     cudaError_t error = bd_cuda_make_stream(&s->side, bd_cuda_late);
-    cudaStream_t *const soon[] = { &s->upload, &s->find, &s->download };
+    cudaStream_t *const soon[] = { &s->upload, &s->find, &s->download, &s->flashes.stream };
     for (cudaStream_t *stream : soon)
         if (error == cudaSuccess)
             error = bd_cuda_make_stream(stream, bd_cuda_soon);
@@ -329,6 +357,8 @@ static enum bd_status sep_reset(void *arg)
     moving->looks = moving->followed = moving->stale = 0;
     s->ghosts_pending = 0;
     status = bd_cuda_check(error, "forgetting what the separator learned");
+    if (status == BD_OK)
+        status = bd_sep_forget_flashes(s);
     return status == BD_OK ? bd_cuda_mask_forget(s->mask_work) : status;
 }
 

@@ -11,6 +11,7 @@
 #include "gpu/core/dependent_launch.cuh"
 #include "gpu/cuda.h"
 #include "gpu/separation/mask/mask.h"
+#include "separation/shared/flash.h"
 #include "separation/shared/ops.h"
 #include "separation/shared/recurrence.h"
 
@@ -102,6 +103,19 @@ struct bd_sep_moving {
     int looks, followed, stale, recalled;
 };
 
+/* Where the picture flashes (separation/shared/flash.h), in the cells of what moves in place. */
+struct bd_sep_flashes {
+    cudaStream_t stream;         /* beside the steps of a frame that do not need it */
+    cudaEvent_t begins, learned; /* the frame is there; the places are */
+    uint8_t *earlier;            /* the rows of cells of the frame before (flash.cu) */
+    uint8_t *sights;             /* across x down: of the frame in hand, enum bd_flash_sight */
+    struct bd_flash_cell *cells; /* across x down */
+    uint8_t *places;             /* across x down: enum bd_flash_place */
+    int *known;                  /* a number, not 0: `earlier` is of the frame before */
+    int *any;                    /* the same: there are places */
+    int paused; /* of the host: the frame before had no search, and the cells know it */
+};
+
 /* The parameters that all frames of a graph share. */
 struct bd_sep_step {
     struct bd_detect_params params; /* without the rates: they are 0 */
@@ -182,6 +196,7 @@ struct bd_cuda_separator {
     int *order;          /* n: the slots in order, as last set */
     int host_order[bd_max_window], host_count; /* the same */
     struct bd_sep_moving moving;
+    struct bd_sep_flashes flashes;
     struct bd_sep_numbers *numbers;
     double *frame_partial; /* chunks of a fit x (1 or bd_max_rank): their sums */
     double *partial;       /* max(2 n, 2 bd_max_rank + 1) x bd_sep_parts: those of a sweep over W */
@@ -295,6 +310,18 @@ enum bd_status bd_sep_clean_at(struct bd_cuda_separator *s, const struct bd_dete
 enum bd_status bd_sep_before_detect(struct bd_cuda_separator *s,
                                     const struct bd_detect_params *params, int learn);
 void bd_sep_after_detect(struct bd_cuda_separator *s, enum bd_status status, int learn);
+
+/* Flashes, in two parts that can be captured: the cells after the frame in hand, on a stream of
+ * their own; and what is enqueued from here on comes after them. Without a search both do nothing.
+ * flash.cu */
+enum bd_status bd_sep_follow_flashes(struct bd_cuda_separator *s,
+                                     const struct bd_detect_params *params, int learn);
+enum bd_status bd_sep_join_flashes(struct bd_cuda_separator *s,
+                                   const struct bd_detect_params *params);
+
+/* The frame in hand has no search for flashes; the cells are forgotten. flash.cu */
+enum bd_status bd_sep_pause_flashes(struct bd_cuda_separator *s);
+enum bd_status bd_sep_forget_flashes(struct bd_cuda_separator *s);
 
 /* step.cu */
 void bd_sep_drop_graphs(struct bd_cuda_separator *s);

@@ -1,5 +1,5 @@
 /* The live separator on the GPU: the kernels of an ordinary frame's step as two CUDA graphs. Two
- * launches replace sixteen, or seventeen with colour. The first graph fits the coefficients and
+ * launches replace eighteen, or nineteen with colour. The first graph fits the coefficients and
  * finds what is foreground, on a stream of its own: mostly while the second one makes the mask of
  * the frame before. What it writes for the second one is there twice (struct bd_sep_turn), and it
  * reads nothing that the second one writes: noise levels learned from the frame before do not
@@ -64,7 +64,9 @@ enum bd_status bd_cuda_sep_beside(void *arg, int begin)
 
 static enum bd_status find(struct bd_cuda_separator *s, const struct bd_sep_step *step)
 {
-    enum bd_status status = bd_cuda_sep_project(s, step->rounds, step->lambda);
+    enum bd_status status = bd_sep_follow_flashes(s, &step->params, step->learn);
+    if (status == BD_OK)
+        status = bd_cuda_sep_project(s, step->rounds, step->lambda);
     return status == BD_OK ? bd_sep_find_at(s, &step->params, step->learn,
                                             bd_sep_rates_of(s, s->frames[s->buffer]))
                            : status;

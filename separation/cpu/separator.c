@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "separation/cpu/flash.h"
 #include "separation/cpu/kernels/kernels.h"
 #include "separation/cpu/recurrence.h"
 
@@ -32,6 +33,7 @@ static void sep_destroy(void *arg)
     bd_mask_work_destroy(&state->mask_work);
     bd_recurrence_destroy(&state->recurrence);
     bd_mirror_destroy(&state->places);
+    bd_flash_destroy(&state->flash);
     free(state);
 }
 
@@ -124,6 +126,8 @@ static enum bd_status sep_create(struct bd_backend *backend,
         status = bd_recurrence_create(state);
     if (status == BD_OK)
         status = bd_mirror_create(&state->places, shape->width, shape->height);
+    if (status == BD_OK)
+        status = bd_flash_create(&state->flash, state->pool, shape);
     if (status != BD_OK) {
         sep_destroy(state);
         return status;
@@ -149,6 +153,7 @@ static enum bd_status sep_reset(void *arg)
     memset(state->earlier, 0, (size_t)state->m);
     bd_recurrence_reset(state);
     bd_mirror_reset(&state->places);
+    bd_flash_reset(state->flash);
     state->ghost_pixels = 0;
     bd_sep_forget_products(state);
     state->drift = 0;
@@ -379,6 +384,7 @@ static enum bd_status sep_detect(void *arg, const struct bd_detect_params *param
                                           params->plain } };
     state->changed = compare(&now);
     state->due = false;
+    bd_flash_follow(state->flash, state->frame, params->flash_quiet, learn);
     find_shadows(state, params);
     bd_recurrence_find(state, params, learn);
     if (params->follows || (params->evidence && !params->mirrors))
@@ -387,6 +393,7 @@ static enum bd_status sep_detect(void *arg, const struct bd_detect_params *param
     bd_mask_median(state->mask_work, state->raw, state->scratch, params->median);
     bd_mask_remove_small(state->mask_work, state->raw, state->lasting, params->lasting,
                          params->min_area);
+    bd_flash_remove(state->flash, state->mask_work, state->raw);
     bd_mask_fill_holes(state->mask_work, state->raw, params->max_hole);
     cut_shadows(state, params);
     if (params->evidence)

@@ -77,6 +77,7 @@ struct bd_cpu_separator {
     struct bd_mask_work *mask_work;
     struct bd_recurrence *recurrence;
     struct bd_mirror_places places;
+    struct bd_flash *flash;
     uint8_t *image;   /* 0 or 1: mirror images */
     uint8_t *still;   /* looks for which the pixel has been as it was in `earlier` */
     uint8_t *votes;   /* looks in a row that voted for the pixel as uncovered background */

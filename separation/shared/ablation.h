@@ -13,6 +13,7 @@ enum bd_ablation {
     BD_WITHOUT_SHADOWS,           /* shadows are foreground, and other light and mirror images */
     BD_WITHOUT_ILLUMINATION,      /* background in other light is foreground */
     BD_WITHOUT_MIRROR_IMAGES,     /* mirror images are foreground */
+    BD_WITHOUT_FLASHES,           /* signs that blink are foreground */
     BD_WITHOUT_LASTING,           /* what is small and passes at once is foreground */
     BD_WITHOUT_TRIMMING,          /* edges are where the threshold puts them */
     BD_WITHOUT_ANY                /* all of these */

@@ -14,9 +14,9 @@
  *    not lasted. A component has lasted for one frame more than those of the frame before that it
  *    overlaps, the longest of them; if there is none, for one frame. One of fewer than
  *    bd_mask_passing_times min_area pixels must have lasted for `lasting` frames: drops of rain,
- *    glitter and noise pass, objects stay. In the first frame all have lasted. At last holes
- *    (4-connected components of clear pixels that do not touch the picture's border) of at most
- *    max_hole pixels are filled.
+ *    glitter and noise pass, objects stay. In the first frame all have lasted. Then components that
+ *    flash (flash.h) are removed. At last holes (4-connected components of clear pixels that do not
+ *    touch the picture's border) of at most max_hole pixels are filled.
  * 5. Contact shadows (contact_shadow.h) and mirror images (mirror.h) are cut out. Both are looked
  *    for in the mask as it is now, neither after the other.
  * 6. Trimming: a pixel of the mask is cleared that touches (at a side or a corner) a pixel outside

@@ -525,7 +525,23 @@ struct clip {
     int leaves;    /* the frame from which on something has left and another thing stays; 0: none */
     bool lights;   /* the light changes at once, time and again */
     bool mirrored; /* walkers on a wet road, and no shadows */
+    bool blinks;   /* a sign goes on and off */
 };
+
+/* Whether (x, y) is in the sign of a clip in which it blinks. Nothing moves there. */
+static bool in_sign(const struct clip *clip, int x, int y)
+{
+    const int side = clip->height / 8;
+    return clip->blinks && x >= clip->width / 4 && x < clip->width / 4 + 3 * side &&
+           y >= clip->height - side;
+}
+
+enum { blink_frames = 10 }; /* for which it is off, and then on */
+
+static bool sign_is_on(int frame)
+{
+    return frame / blink_frames % 2 == 1;
+}
 
 /* Frame i of a clip; under a sanitizer all happens in fewer frames. */
 static int at(int i)
@@ -572,6 +588,11 @@ static void draw_clip(uint8_t *picture, const struct clip *clip, int frame)
     if (clip->leaves)
         draw_staying(picture, clip->width, clip->height, clip->channels, frame < clip->leaves,
                      frame);
+    for (int y = 0; y < clip->height && sign_is_on(frame); y++)
+        for (int x = 0; x < clip->width; x++)
+            if (in_sign(clip, x, y))
+                memset(picture + (y * clip->width + x) * clip->channels, 250,
+                       (size_t)clip->channels);
     int64_t m = (int64_t)clip->width * clip->height * clip->channels;
     for (int64_t i = 0; clip->restart && frame >= clip->restart && i < m; i++)
         picture[i] = (uint8_t)(255 - picture[i]);
@@ -649,6 +670,7 @@ struct tally {
     int64_t pixels, elements, masks, shadows, backgrounds; /* differing ones of the latter three */
     int64_t in_shadow;                                     /* by the reference */
     int64_t want_ghost_pixels, ghost_pixels;
+    int64_t sign_before, sign_after; /* pixels of the sign: in the first half, in the second one */
     int ranks; /* frames whose rank differs: none is compared from the first of them on */
 };
 
@@ -674,9 +696,12 @@ static void compare_frame(struct tally *tally, const struct clip *clip, int i,
     tally->backgrounds += backgrounds;
     tally->want_ghost_pixels += want->ghost_pixels;
     tally->ghost_pixels += out->ghost_pixels;
-    int64_t set = 0;
+    int64_t set = 0, sign = 0;
     for (int64_t p = 0; p < pixels; p++)
         set += out->mask[p] == 255;
+    for (int64_t p = 0; p < pixels && sign_is_on(i); p++)
+        sign += out->mask[p] && in_sign(clip, (int)(p % clip->width), (int)(p / clip->width));
+    *(2 * i < clip_frames() ? &tally->sign_before : &tally->sign_after) += sign;
     assert_int_equal(set, out->foreground);
     if (masks * 50 > pixels || shadows * 50 > pixels || backgrounds * 50 > m ||
         llabs(want->changed - out->changed) * 50 > pixels)
@@ -752,6 +777,10 @@ static void check_clip(const char *name, const struct clip *clip)
                 tally.want_ghost_pixels);
     if (clip->leaves && !clip->ahead && !test_quick())
         assert_in_range(tally.ghost_pixels, clip->height * clip->height / 18, tally.pixels);
+    if (clip->blinks && !clip->events && !test_quick()) {
+        assert_true(tally.sign_before > clip->height * clip->height / 64);
+        assert_int_equal(tally.sign_after, 0);
+    }
     bd_separator_destroy(&cpu);
     bd_separator_destroy(&other);
     for (int i = 0; i < 2; i++)
@@ -783,6 +812,8 @@ static void test_clips(void **state)
         { 131, 97, 1, 25, 2, .lights = true },
         { 320, 240, 3, 20, 1, .ahead = true, .mirrored = true },
         { 161, 119, 3, 20, 1, .events = true, .mirrored = true },
+        { 160, 128, 3, 20, 1, .ahead = true, .blinks = true },
+        { 161, 119, 1, 20, 1, .events = true, .blinks = true },
     };
     static const struct clip quick = {
         64, 48, 3, 6, 1, .ahead = true, .events = true, .leaves = 12

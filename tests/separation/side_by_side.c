@@ -220,8 +220,8 @@ struct shown {
     double time;
 };
 
-/* A gradient with a little noise; a square that moves, and one that leaves (stream 2: at once, with
- * the light). */
+/* A gradient with a little noise; a square that moves, one that leaves (stream 2: at once, with the
+ * light), and a sign that blinks. */
 static void show(struct shown *shown, int stream, int index, int count)
 {
     const struct bd_separator_options *o = &stream_options[stream];
@@ -236,11 +236,14 @@ static void show(struct shown *shown, int stream, int index, int count)
                 const bool moving = x >= from && x < from + side && y >= side && y < 2 * side;
                 const bool leaving =
                     index < count / 2 && x >= 2 && x < 2 + side && y > 2 * side && y < 3 * side;
+                const bool sign =
+                    index % 12 >= 6 && 3 * x >= 2 * o->width && 16 * y >= 13 * o->height;
                 int value = 50 + (x + 2 * y + 5 * c) % 60 + (int)(random_bits(&random) >> 21);
                 value += stream == 2 && index > count / 2 ? 60 : 0;
                 shown->picture[y * shown->stride + x * o->channels + c] =
                     (uint8_t)(moving    ? 230 - 20 * c
                               : leaving ? 180
+                              : sign    ? 240
                                         : value);
             }
 }

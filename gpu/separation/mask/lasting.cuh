@@ -4,6 +4,7 @@
 #define BD_GPU_SEPARATION_MASK_LASTING_CUH
 
 #include "gpu/separation/mask/component.cuh"
+#include "gpu/separation/mask/flash.cuh"
 #include "separation/shared/mask.h"
 
 struct mask_lasting {
@@ -44,12 +45,14 @@ static __device__ inline void find_lasted(int *frames, struct mask_size size, co
 }
 
 /* m->chosen and, unless `wanted` is 0, m->lasted of the components of a tile: removed are those of
- * fewer than `least` pixels, and those that have not lasted for the frames that are wanted. For
- * whole blocks; ends with a barrier. */
+ * fewer than `least` pixels, those that have not lasted for the frames that are wanted, and those
+ * that flash. For whole blocks; ends with a barrier. */
 static __device__ inline void judge_components(struct remove_shared *m, struct mask_forest set,
-                                               struct mask_lasting lasting, int tile, int least,
+                                               struct mask_lasting lasting,
+                                               struct mask_flashes flashes, int tile, int least,
                                                int wanted)
 {
+    const bool flash = has_places(flashes);
     const int first = tile * tile_nodes, count = set.count[tile], lane = threadIdx.x % 32;
     for (int k = threadIdx.x; k - lane < count; k += tile_threads) {
         const int root = k < count ? set.parent[first + k] : first;
@@ -57,7 +60,8 @@ static __device__ inline void judge_components(struct remove_shared *m, struct m
         const int lasted = wanted ? lasting.lasted[root] : 0;
         const bool large = k < count && area >= (uint32_t)least;
         const bool passes = wanted && bd_mask_passes(area, least, lasted + 1, wanted);
-        const uint32_t chosen = __ballot_sync(~0u, !large || passes);
+        const bool removed = !large || passes || (flash && is_flash(flashes, root, area));
+        const uint32_t chosen = __ballot_sync(~0u, removed);
         if (lane == 0)
             m->chosen[k / 32] = chosen;
         for (int before = 0; wanted && before < bd_mask_lasting - 1; before++) {

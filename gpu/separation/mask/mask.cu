@@ -1,11 +1,11 @@
 /* The mask clean-up on the GPU. Eight launches: a median of tiles with their components
  * (median_tiles), the components joined and their areas summed (join.cuh), the small ones removed,
- * as those that pass are, and the components of the complement found (remove_tiles), those joined
- * and summed, the holes filled, edges trimmed and the rows dilated, the columns dilated
- * (finish.cuh). Between them the picture is bits: 260 KB at 1920 x 1080, which stays in the L2
- * cache. Contact shadows and mirror images take two more before the edges (contact_shadow.cuh,
- * mirror.cuh), the picture of shadows one more at the end (median_shadows). The plain version is
- * separation/cpu/mask.c. */
+ * as those that pass (lasting.cuh) and those that flash are (flash.cuh), and the components of the
+ * complement found (remove_tiles), those joined and summed, the holes filled, edges trimmed and the
+ * rows dilated, the columns dilated (finish.cuh). Between them the picture is bits: 260 KB at 1920
+ * x 1080, which stays in the L2 cache. Contact shadows and mirror images take two more before the
+ * edges (contact_shadow.cuh, mirror.cuh), the picture of shadows one more at the end
+ * (median_shadows). The plain version is separation/cpu/mask.c. */
 #include "gpu/separation/mask/mask.h"
 
 #include <stdlib.h>
@@ -24,13 +24,14 @@ union tile_shared {
 };
 
 /* median: the raw picture (bytes; without `out`) after the median filter; with components, those of
- * each tile in `forest` and, unless these are NULL, an empty object (contact_shadow.cuh) and 0
- * frames that it has lasted for each. Clears *foreground for what comes last, unless it is NULL. A
- * block a tile. */
+ * each tile in `forest` and, unless these are NULL, an empty object (contact_shadow.cuh), 0 frames
+ * that it has lasted and no pixels that flash for each. Clears *foreground for what comes last,
+ * unless it is NULL. A block a tile. */
 static __global__ void __launch_bounds__(tile_threads)
     median_tiles(struct mask_size size, uint32_t *median, struct mask_forest forest,
-                 struct contact_object *objects, int *lasted, int *foreground, const uint8_t *raw,
-                 const uint8_t *out, int side, bool components, bool wide)
+                 struct contact_object *objects, int *lasted, struct mask_flashes flashes,
+                 int *foreground, const uint8_t *raw, const uint8_t *out, int side, bool components,
+                 bool wide)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     bd_cuda_await();
@@ -49,12 +50,15 @@ static __global__ void __launch_bounds__(tile_threads)
         return;
     __syncthreads();
     find_components<1>(&m->tile, forest, tile, w, 0, UINT32_MAX);
+    const bool flash = has_places(flashes);
     /* The count is there: find_components has a barrier after it. */
     for (int k = threadIdx.x; k < forest.count[tile]; k += tile_threads) {
         if (objects)
             objects[tile * (tile_nodes / 2) + k] = contact_object_empty();
         if (lasted)
             lasted[tile * tile_nodes + k] = 0;
+        if (flash)
+            *flash_sums_of(flashes, tile * tile_nodes + k) = 0;
     }
 }
 
@@ -77,13 +81,14 @@ static __global__ void __launch_bounds__(tile_threads)
 }
 
 /* kept: `median` without its components of fewer than `least` pixels (least <= 1: all of it) and,
- * unless `wanted` is 0, without those that have not lasted for so many frames; lasting.frames :=
- * those with this frame. Then the components of each tile's complement, in `clear`, those of more
- * than `hole` pixels all as one. A block a tile. */
+ * unless `wanted` is 0, without those that have not lasted for so many frames, nor those that
+ * flash; lasting.frames := those with this frame. Then the components of each tile's complement, in
+ * `clear`, those of more than `hole` pixels all as one. A block a tile. */
 static __global__ void __launch_bounds__(tile_threads)
     remove_tiles(struct mask_size size, uint32_t *kept, struct mask_forest clear,
                  const uint32_t *median, struct mask_forest set, int least,
-                 struct mask_lasting lasting, int wanted, uint32_t hole)
+                 struct mask_lasting lasting, int wanted, struct mask_flashes flashes,
+                 uint32_t hole)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     bd_cuda_await();
@@ -92,8 +97,8 @@ static __global__ void __launch_bounds__(tile_threads)
     int y = tile_row(), i = tile_column(), tile = blockIdx.y * size.across + blockIdx.x;
     int first = tile * tile_nodes;
     uint32_t w = y < size.height ? median[(int64_t)y * size.pitch + i] : 0;
-    if (least > 1) {
-        judge_components(m, set, lasting, tile, least, wanted);
+    if (least > 1 || has_places(flashes)) {
+        judge_components(m, set, lasting, flashes, tile, least, wanted);
         int head = run_head(w), row = threadIdx.x / tile_words;
         uint32_t remove = 0, frames[bd_mask_lasting - 1] = {};
         for (uint32_t s = run_starts(w); s; s &= s - 1) {
@@ -173,6 +178,8 @@ static size_t place(struct bd_cuda_mask *work)
     sums->balance =
         (unsigned long long *)place_array(memory, &bytes, nodes * sizeof *sums->balance);
     sums->judged = (int *)place_array(memory, &bytes, nodes * sizeof *sums->judged);
+    work->flashing =
+        (unsigned long long *)place_array(memory, &bytes, nodes / 2 * sizeof *work->flashing);
     for (uint32_t *&frames : work->lasting.frames)
         frames = (uint32_t *)place_array(memory, &bytes, picture);
     return bytes;
@@ -271,13 +278,15 @@ static enum bd_status join(struct bd_cuda_mask *work, const uint32_t *bits,
     return bd_cuda_launched("joining the components of a mask");
 }
 
-/* The areas of these components and, unless lasting.lasted is NULL, what they have lasted. */
+/* The areas of these components and, unless lasting.lasted is NULL, what they have lasted; their
+ * pixels in places that flash. */
 static enum bd_status sum(struct bd_cuda_mask *work, const uint32_t *bits,
-                          struct mask_forest forest, struct mask_lasting lasting)
+                          struct mask_forest forest, struct mask_lasting lasting,
+                          struct mask_flashes flashes)
 {
     dim3 tiles((unsigned)work->size.across, (unsigned)work->size.down);
-    bd_cuda_follow(work->cuda, sum_areas, tiles, tile_threads, 0, work->size, bits, forest,
-                   lasting);
+    bd_cuda_follow(work->cuda, sum_areas, tiles, tile_threads, 0, work->size, bits, forest, lasting,
+                   flashes);
     return bd_cuda_launched("summing the areas of a mask's components");
 }
 
@@ -311,8 +320,9 @@ static enum bd_status filter(struct bd_cuda_mask *work, const struct mask_turn *
     struct mask_size size = work->size;
     dim3 tiles((unsigned)size.across, (unsigned)size.down);
     bd_cuda_follow(work->cuda, median_tiles, tiles, tile_threads, sizeof(union tile_shared), size,
-                   found->median, found->set, found->objects, found->lasted, d_foreground, raw, out,
-                   side, components, is_wide(size, raw) && is_wide(size, out));
+                   found->median, found->set, found->objects, found->lasted, found->flashes,
+                   d_foreground, raw, out, side, components,
+                   is_wide(size, raw) && is_wide(size, out));
     enum bd_status status = bd_cuda_launched("filtering a mask");
     return status == BD_OK && components ? join<1>(work, found->median, found->set) : status;
 }
@@ -323,11 +333,11 @@ enum bd_status bd_cuda_mask_components(struct bd_cuda_mask *work, const uint8_t 
     found.objects = NULL;
     found.lasted = NULL;
     enum bd_status status = filter(work, &found, raw, NULL, side, true, NULL);
-    return status == BD_OK ? sum(work, found.median, found.set, {}) : status;
+    return status == BD_OK ? sum(work, found.median, found.set, {}, {}) : status;
 }
 
-/* What the parameters ask of the turn. Where small components must last, remove_tiles runs whether
- * holes are filled or not. */
+/* What the parameters ask of the turn. Where small components must last, or flashes are looked for,
+ * remove_tiles runs whether holes are filled or not. */
 static struct mask_turn turn_of(const struct bd_cuda_mask *work, int turn,
                                 const struct bd_cuda_mask_pictures *pictures,
                                 const struct bd_detect_params *params)
@@ -337,12 +347,14 @@ static struct mask_turn turn_of(const struct bd_cuda_mask *work, int turn,
         found.objects = NULL;
     if (!params->lasting || params->min_area <= 1)
         found.lasted = NULL;
+    found.flashes.map = pictures->flashes;
+    found.flashes.sums = pictures->flashes.places ? work->flashing : NULL;
     return found;
 }
 
 static bool has_components(const struct mask_turn *found, const struct bd_detect_params *params)
 {
-    return found->objects || params->min_area > 1;
+    return found->objects || found->flashes.sums || params->min_area > 1;
 }
 
 /* Areas of the components that were found, and found->kept, without small ones; the components of
@@ -357,12 +369,12 @@ static enum bd_status remove_small(struct bd_cuda_mask *work, const struct mask_
     enum bd_status status = BD_OK;
     lasting.lasted = found->lasted;
     if (has_components(found, params))
-        status = sum(work, found->median, found->set, lasting);
-    if (status != BD_OK || !(last || params->max_hole >= 1))
+        status = sum(work, found->median, found->set, lasting, found->flashes);
+    if (status != BD_OK || !(last || found->flashes.sums || params->max_hole >= 1))
         return status;
     bd_cuda_follow(work->cuda, remove_tiles, tiles, tile_threads, sizeof(struct remove_shared),
                    size, found->kept, found->clear, found->median, found->set, params->min_area,
-                   lasting, last ? params->lasting : 0, (uint32_t)params->max_hole);
+                   lasting, last ? params->lasting : 0, found->flashes, (uint32_t)params->max_hole);
     return bd_cuda_launched("removing small components of a mask");
 }
 
@@ -384,7 +396,7 @@ static enum bd_status finish(struct bd_cuda_mask *work, const struct mask_turn *
                              const struct bd_detect_params *params)
 {
     struct mask_size size = work->size;
-    bool fill = params->max_hole >= 1, removed = fill || found->lasted;
+    bool fill = params->max_hole >= 1, removed = fill || found->lasted || found->flashes.sums;
     bool remove = params->min_area > 1 && !removed;
     bool trim = pictures->difference != NULL;
     int rows = finish_block_rows(size, trim);
@@ -443,7 +455,7 @@ enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work, int turn,
     const bool holes = params->max_hole >= 1;
     enum bd_status status = holes ? join<0>(work, found.kept, found.clear) : BD_OK;
     if (status == BD_OK && holes)
-        status = sum(work, found.kept, found.clear, {});
+        status = sum(work, found.kept, found.clear, {}, {});
     if (status == BD_OK)
         status = finish(work, &found, pictures, params);
     if (status != BD_OK)

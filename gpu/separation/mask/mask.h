@@ -48,6 +48,13 @@ struct bd_cuda_mirrors {
     int across, power; /* cells in a row of them; bd_recurrence_cell_power */
 };
 
+/* Where the picture flashes (separation/shared/flash.h). Pointers are to device memory. */
+struct bd_cuda_flashes {
+    const uint8_t *places; /* enum bd_flash_place a cell; NULL: no search */
+    const int *any;        /* not 0: the map is not empty */
+    int across, power;     /* cells in a row of them; bd_recurrence_cell_power */
+};
+
 /* Pictures of height x width bytes with tight rows, in device memory. */
 struct bd_cuda_mask_pictures {
     uint8_t *mask;         /* result: 255 or 0 */
@@ -64,6 +71,7 @@ struct bd_cuda_mask_pictures {
     const uint8_t *frame, *background;
     int channels;
     struct bd_cuda_mirrors mirrors; /* with all_shadow and three channels only */
+    struct bd_cuda_flashes flashes;
 };
 
 /* All shadows; NULL: none. */

@@ -3,6 +3,7 @@
 #ifndef BD_GPU_SEPARATION_MASK_WORK_CUH
 #define BD_GPU_SEPARATION_MASK_WORK_CUH
 
+#include "gpu/separation/mask/flash.cuh"
 #include "gpu/separation/mask/lasting.cuh"
 #include "gpu/separation/mask/mask.h"
 
@@ -19,19 +20,21 @@ struct mask_turn {
     struct mask_forest set;   /* the components of `median` */
     struct mask_forest clear; /* of the complement of `kept` */
     struct contact_object *objects;
-    int *lasted; /* struct mask_lasting */
+    int *lasted;                 /* struct mask_lasting */
+    struct mask_flashes flashes; /* the same of both turns: the second part does not need it */
 };
 
 struct bd_cuda_mask {
     struct bd_cuda *cuda;
     struct mask_size size;
     struct mask_turn turns[bd_cuda_mask_turns];
-    uint32_t *spread;            /* height x pitch words: after that step */
-    uint32_t *image;             /* mirror images (mirror.cuh) */
-    uint32_t *cut;               /* contact shadows (contact_shadow.cuh) */
-    struct boundary_sums sums;   /* boundary_contrast.cu */
-    struct mask_lasting lasting; /* of all turns; `lasted` is that of a turn */
-    void *memory;                /* all of the above */
+    uint32_t *spread;             /* height x pitch words: after that step */
+    uint32_t *image;              /* mirror images (mirror.cuh) */
+    uint32_t *cut;                /* contact shadows (contact_shadow.cuh) */
+    struct boundary_sums sums;    /* boundary_contrast.cu */
+    struct mask_lasting lasting;  /* of all turns; `lasted` is that of a turn */
+    unsigned long long *flashing; /* struct mask_flashes */
+    void *memory;                 /* all of the above */
 };
 
 /* Whether a picture can be read and written 16 bytes at a time. */

@@ -158,6 +158,23 @@ BD_INLINE void add_bytes(int64_t count, const uint8_t *restrict row, uint8_t *re
 }
 
 /* Sums of 15 x 15 pixels are 225 at most: bytes hold them. */
+static void changes(int64_t count, int channels, int reach, const uint8_t *f, uint8_t *earlier,
+                    uint8_t *restrict changed)
+{
+    const uint8_t most = (uint8_t)reach;
+    for (int64_t i = 0; i < count; i += TILE) {
+        const int64_t here = count - i < TILE ? count - i : TILE;
+        uint8_t difference[TILE];
+        if (channels == 1)
+            distances1(here, f + i, earlier + i, difference);
+        else
+            distances3(here, f + 3 * i, earlier + 3 * i, difference);
+        for (int64_t k = 0; k < here; k++)
+            changed[i + k] = difference[k] > most;
+    }
+    memcpy(earlier, f, (size_t)(count * channels));
+}
+
 static void median(int64_t width, const uint8_t *const *rows, int side, uint8_t *sums, uint8_t *out)
 {
     size_t half = (unsigned)side / 2;
@@ -417,6 +434,7 @@ extern const struct bd_exact_kernels TABLE;
 const struct bd_exact_kernels TABLE = {
     .compare = compare,
     .learn = learn,
+    .changes = changes,
     .median = median,
     .spread = spread,
     .trim = trim,

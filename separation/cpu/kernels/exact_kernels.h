@@ -42,6 +42,11 @@ struct bd_exact_kernels {
                      const uint8_t *occupied, const uint8_t *raw, const float *noise,
                      float *learned, float *age, uint8_t *aged, uint8_t *guard, uint8_t *mask);
 
+    /* changed[count] := 1 where a pixel of f, of 1 or 3 interleaved channels, differs from that of
+     * `earlier` by more than `reach` in some channel, else 0; then earlier := f. */
+    void (*changes)(int64_t count, int channels, int reach, const uint8_t *f, uint8_t *earlier,
+                    uint8_t *changed);
+
     /* A row of the median of a binary picture: out[width] := 1 where more than half of the side x
      * side pixels around are 1. rows: `side` rows, from side / 2 above to as many below. Beyond
      * either end the last pixel counts. sums: width + side - 1 bytes of scratch. side odd, <= 15.

@@ -1,0 +1,218 @@
+/* The live separator on the GPU: where the picture flashes (separation/shared/flash.h). Two kernels
+ * beside those of the frame: what is seen of each cell, and the cells after it. The plain version
+ * is separation/cpu/flash.c. */
+#include "gpu/separation/state.cuh"
+#include "separation/shared/flash.h"
+
+static const char *const what = "following flashes";
+
+enum {
+    cells_across = 32, /* of a block that looks at them */
+    step_threads = 1024
+};
+
+struct looking {
+    const uint8_t *frame;
+    uint8_t *earlier; /* four rows of each row of cells, `line` bytes apart */
+    uint8_t *sights;  /* a cell: enum bd_flash_sight */
+    const int *known; /* 0: `earlier` is not of the frame before */
+    int width, height, power, across;
+    int64_t row, line; /* bytes of a row of the frame, and of its cells: a multiple of 8 */
+};
+
+/* The bytes of a word of a row of a frame; those beyond its end are 0. WHOLE: rows are whole words.
+ */
+template <bool WHOLE> __device__ __forceinline__ uint32_t load_word(const uint8_t *at, int64_t left)
+{
+    if (WHOLE)
+        return left > 0 ? bd_sep_load_word(at) : 0;
+    uint32_t word = 0;
+    for (int i = 0; i < 4 && i < left; i++)
+        word |= (uint32_t)at[i] << 8 * i;
+    return word;
+}
+
+/* A thread a row of a cell that is looked at, four pixels at a time: how many have changed, and
+ * whether any differs; earlier := the frame. Then a thread a cell: what is seen of it. A block is
+ * 32 cells x their four rows. */
+template <int CHANNELS, bool WHOLE>
+__global__ __launch_bounds__(cells_across *bd_flash_rows) void look_at_cells(
+    const __grid_constant__ looking now)
+{
+    __shared__ int counts[bd_flash_rows][cells_across], others[bd_flash_rows][cells_across];
+    const int x = blockIdx.x * cells_across + threadIdx.x, y = blockIdx.y, k = threadIdx.y;
+    const int row = (y << now.power) + k * bd_flash_row_step(now.power);
+    int count = 0, other = 0;
+    if (x < now.across && row < now.height) {
+        const bool known = *now.known;
+        const int bytes = CHANNELS << now.power;
+        const int64_t from = (int64_t)x * bytes;
+        const uint8_t *frame = now.frame + row * now.row + from;
+        uint8_t *earlier = now.earlier + (y * bd_flash_rows + k) * now.line + from;
+        for (int i = 0; i < bytes; i += 4 * CHANNELS) {
+            uint32_t far[CHANNELS];
+#pragma unroll
+            for (int c = 0; c < CHANNELS; c++) {
+                const int at = i + 4 * c;
+                const uint32_t f = load_word<WHOLE>(frame + at, now.row - from - at);
+                uint32_t *before = reinterpret_cast<uint32_t *>(earlier + at);
+                far[c] = __vabsdiffu4(f, *before);
+                *before = f;
+                other |= far[c] != 0;
+            }
+            const uint32_t most = CHANNELS == 1 ? far[0] : bd_sep_most_of_channels(far);
+            count += __popc(__vcmpgtu4(most, bd_flash_reach * 0x01010101u) & 0x01010101u);
+        }
+        count = known ? count : 0;
+        other |= !known;
+    }
+    counts[k][threadIdx.x] = count;
+    others[k][threadIdx.x] = other;
+    __syncthreads();
+    if (k || x >= now.across)
+        return;
+    for (int i = 1; i < bd_flash_rows; i++) {
+        count += counts[i][threadIdx.x];
+        other |= others[i][threadIdx.x];
+    }
+    now.sights[y * now.across + x] =
+        bd_flash_see(count, bd_flash_pixels(now.width, now.height, now.power, x, y), other);
+}
+
+struct stepping {
+    struct bd_flash_cell *cells;
+    uint8_t *places;
+    const uint8_t *sights;
+    int *known, *any;
+    int across, down, quiet, learn;
+};
+
+/* Calls visit(i) for cell c and those around it. */
+template <class Visit>
+__device__ __forceinline__ void visit_around(const stepping &now, int c, Visit visit)
+{
+    const int x = c % now.across, y = c / now.across;
+    for (int row = max(y - 1, 0); row <= min(y + 1, now.down - 1); row++)
+        for (int column = max(x - 1, 0); column <= min(x + 1, now.across - 1); column++)
+            visit(row * now.across + column);
+}
+
+/* The cells after this frame, and the map of places. One block: it needs what all cells do. */
+__global__ __launch_bounds__(step_threads) void step_cells(const __grid_constant__ stepping now)
+{
+    const int cells = now.across * now.down;
+    int whole = 0, any = 0;
+    for (int first = 0; first < cells; first += step_threads) {
+        const int c = first + threadIdx.x;
+        const int sight = c < cells ? now.sights[c] : 0;
+        any |= sight & bd_flash_differs;
+        whole += __syncthreads_count(sight & bd_flash_whole);
+    }
+    if (!__syncthreads_or(any)) /* a picture that is repeated */
+        return;
+    const bool local = bd_flash_is_local(whole, cells);
+    any = 0;
+    for (int c = threadIdx.x; c < cells; c += step_threads) {
+        int around = 0;
+        visit_around(now, c, [&](int i) { around |= now.sights[i]; });
+        const struct bd_flash_cell cell =
+            bd_flash_step(now.cells[c], now.sights[c], around, local, now.quiet, now.learn);
+        now.cells[c] = cell;
+        any |= cell.flashes >= bd_flash_place;
+    }
+    any = __syncthreads_or(any);
+    if (threadIdx.x == 0) {
+        *now.known = 1;
+        *now.any = any;
+    }
+    for (int c = threadIdx.x; any && c < cells; c += step_threads) {
+        bool place = false;
+        visit_around(now, c, [&](int i) { place |= now.cells[i].flashes >= bd_flash_place; });
+        const int lit = now.cells[c].lit ? bd_flash_is_lit : 0;
+        now.places[c] = place ? bd_flash_is_place | lit : 0;
+    }
+}
+
+static __global__ void pause_cells(struct bd_flash_cell *cells, int count, int *known)
+{
+    const int c = blockIdx.x * bd_sep_threads + threadIdx.x;
+    if (c == 0)
+        *known = 0;
+    if (c < count)
+        cells[c] = bd_flash_pause(cells[c]);
+}
+
+enum bd_status bd_sep_pause_flashes(struct bd_cuda_separator *s)
+{
+    const int cells = s->moving.across * s->moving.down;
+    if (s->flashes.paused)
+        return BD_OK;
+    s->flashes.paused = 1;
+    s->behind = 1;
+    pause_cells<<<bd_sep_blocks(cells, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
+        s->flashes.cells, cells, s->flashes.known);
+    return bd_cuda_launched(what);
+}
+
+enum bd_status bd_sep_forget_flashes(struct bd_cuda_separator *s)
+{
+    const size_t cells = (size_t)s->moving.across * (size_t)s->moving.down;
+    struct bd_sep_flashes *flashes = &s->flashes;
+    cudaStream_t stream = s->cuda->stream;
+    flashes->paused = 1;
+    cudaError_t error = cudaMemsetAsync(flashes->cells, 0, cells * sizeof *flashes->cells, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(flashes->places, 0, cells, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(flashes->known, 0, sizeof *flashes->known, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(flashes->any, 0, sizeof *flashes->any, stream);
+    return bd_cuda_check(error, what);
+}
+
+enum bd_status bd_sep_follow_flashes(struct bd_cuda_separator *s,
+                                     const struct bd_detect_params *params, int learn)
+{
+    const struct bd_separation_shape *shape = &s->shape;
+    struct bd_sep_flashes *flashes = &s->flashes;
+    const int across = s->moving.across, down = s->moving.down;
+    const int power = bd_recurrence_cell_power(shape->height);
+    const int64_t row = (int64_t)shape->width * shape->channels;
+    if (!params->flash_quiet)
+        return BD_OK;
+    enum bd_status status = bd_cuda_check(cudaEventRecord(flashes->begins, s->cuda->stream), what);
+    if (status == BD_OK)
+        status = bd_cuda_check(cudaStreamWaitEvent(flashes->stream, flashes->begins, 0), what);
+    if (status != BD_OK)
+        return status;
+    const looking looking = { s->f,
+                              flashes->earlier,
+                              flashes->sights,
+                              flashes->known,
+                              shape->width,
+                              shape->height,
+                              power,
+                              across,
+                              row,
+                              ((int64_t)across << power) * shape->channels };
+    const bool words = row % 4 == 0;
+    auto *look = shape->channels == 1 ? (words ? look_at_cells<1, true> : look_at_cells<1, false>)
+                                      : (words ? look_at_cells<3, true> : look_at_cells<3, false>);
+    const dim3 grid(bd_sep_blocks(across, cells_across), (unsigned)down);
+    look<<<grid, dim3(cells_across, bd_flash_rows), 0, flashes->stream>>>(looking);
+    const stepping stepping = { flashes->cells, flashes->places,     flashes->sights,
+                                flashes->known, flashes->any,        across,
+                                down,           params->flash_quiet, learn };
+    step_cells<<<1, step_threads, 0, flashes->stream>>>(stepping);
+    status = bd_cuda_launched(what);
+    return status == BD_OK ? bd_cuda_check(cudaEventRecord(flashes->learned, flashes->stream), what)
+                           : status;
+}
+
+enum bd_status bd_sep_join_flashes(struct bd_cuda_separator *s,
+                                   const struct bd_detect_params *params)
+{
+    if (!params->flash_quiet)
+        return BD_OK;
+    return bd_cuda_check(cudaStreamWaitEvent(s->cuda->stream, s->flashes.learned, 0), what);
+}

@@ -1,0 +1,128 @@
+/* The specification of flashes: which components are a sign that blinks, a screen, or a lamp that
+ * flickers.
+ *
+ * Such a thing changes all at once, and nothing moves there before or after: an object comes from
+ * somewhere and goes on. The picture is in cells (those of recurrence.h), of which four rows are
+ * looked at (bd_flash_row_step). A cell counts the pixels there that differ from those of the frame
+ * before by more than bd_flash_reach grey levels in some channel.
+ *
+ * 1. A cell is still if 3/10 of these pixels or fewer have changed. It is quiet as long as it and
+ *    the cells around it (eight, inside the picture) are still. It changes as a whole if 2/5 or
+ *    more have changed.
+ * 2. A cell flashes if it changes as a whole after it was quiet for `quiet` frames, unless more
+ *    than a quarter of all cells change as a whole: that is the light. The flash counts once the
+ *    cell has been quiet for `quiet` frames again, and never if it is not. The cell is lit until it
+ *    is not still without a flash.
+ * 3. A cell that is not still without a flash, after it was quiet for a frame or more, has seen
+ *    something pass. That takes back one flash that counted: fast traffic seems to flash at times.
+ * 4. A place is a cell with two flashes that count or more (bd_flash_most at most), and each of the
+ *    cells around it.
+ * 5. A component of the mask is background if 2/3 of its pixels or more are in places, and 1/3 or
+ *    more in places that are lit.
+ *
+ * A frame that equals the one before, in all pixels that are looked at, is no frame here: films
+ * repeat pictures, and an object that moves in every fifth frame only would flash.
+ *
+ * `quiet` is .16 seconds (options.c). In a frame in which it is 0 there is no search, and the next
+ * frame has none before it: no cell is lit then, all cells begin to be quiet again, and a flash
+ * that does not count yet never will. Cells are learned before the components of the same frame are
+ * judged. */
+#ifndef BD_SEPARATION_SHARED_FLASH_H
+#define BD_SEPARATION_SHARED_FLASH_H
+
+#include "separation/shared/mask.h"
+#include "separation/shared/recurrence.h"
+
+enum {
+    bd_flash_reach = 20,      /* grey levels */
+    bd_flash_rows = 4,        /* of a cell that are looked at */
+    bd_flash_place = 2,       /* flashes that make a place */
+    bd_flash_most = 8,        /* flashes that count */
+    bd_flash_most_quiet = 250 /* frames */
+};
+
+/* What is known of a cell. */
+struct bd_flash_cell {
+    uint8_t quiet;   /* frames, bd_flash_most_quiet at most */
+    uint8_t flashes; /* that count, bd_flash_most at most */
+    uint8_t lit;     /* 1: it was still since it flashed */
+    uint8_t waits;   /* 1: that flash does not count yet */
+};
+
+/* Of a cell in the map of places: a sum. */
+enum bd_flash_flag { bd_flash_is_place = 1, bd_flash_is_lit = 2 /* and a place */ };
+
+/* From one row that is looked at to the next. The first one is the cell's first. */
+BD_RULE int bd_flash_row_step(int cell_power)
+{
+    return (1 << cell_power) / bd_flash_rows;
+}
+
+/* How many pixels of cell (x, y) of a picture are looked at. */
+BD_RULE int bd_flash_pixels(int width, int height, int cell_power, int x, int y)
+{
+    const int side = 1 << cell_power, step = bd_flash_row_step(cell_power);
+    const int columns = width - x * side < side ? width - x * side : side;
+    const int rows = height - y * side < side ? height - y * side : side;
+    return (rows + step - 1) / step * columns;
+}
+
+/* What a frame shows of a cell: a sum. */
+enum bd_flash_sight {
+    bd_flash_moves = 1,  /* it is not still */
+    bd_flash_whole = 2,  /* it changes as a whole */
+    bd_flash_differs = 4 /* some pixel differs, by however little */
+};
+
+/* changed: of the `pixels` that are looked at. */
+BD_RULE uint8_t bd_flash_see(int changed, int pixels, bool differs)
+{
+    return (uint8_t)((10 * changed > 3 * pixels ? bd_flash_moves : 0) |
+                     (5 * changed >= 2 * pixels ? bd_flash_whole : 0) |
+                     (differs ? bd_flash_differs : 0));
+}
+
+/* Whether so many cells that change as a whole may be flashes, not the light. */
+BD_RULE bool bd_flash_is_local(int whole, int cells)
+{
+    return 4 * whole <= cells;
+}
+
+/* A cell after a frame. sight: of it; around: of it and those around it, all flags that one of them
+ * has; local: it is not the light that changes; learn: flashes may count. */
+BD_RULE struct bd_flash_cell bd_flash_step(struct bd_flash_cell cell, int sight, int around,
+                                           bool local, int quiet, bool learn)
+{
+    const bool moves = sight & bd_flash_moves;
+    const bool flash = (sight & bd_flash_whole) && local && cell.quiet >= quiet;
+    if (moves && !flash && learn && cell.quiet && cell.flashes)
+        cell.flashes--;
+    if (moves)
+        cell.lit = flash;
+    if (around & bd_flash_moves) {
+        cell.waits = flash;
+        cell.quiet = 0;
+        return cell;
+    }
+    cell.quiet += cell.quiet < bd_flash_most_quiet;
+    if (cell.waits && cell.quiet >= quiet) {
+        cell.waits = 0;
+        cell.flashes += learn && cell.flashes < bd_flash_most;
+    }
+    return cell;
+}
+
+/* A cell after a frame without a search. */
+BD_RULE struct bd_flash_cell bd_flash_pause(struct bd_flash_cell cell)
+{
+    cell.quiet = cell.lit = cell.waits = 0;
+    return cell;
+}
+
+/* Whether a component of `area` pixels is background. */
+BD_RULE bool bd_flash_takes(int64_t area, int64_t in_places, int64_t lit)
+{
+    return 3 * in_places >= 2 * area && 3 * lit >= area;
+}
+
+#endif
