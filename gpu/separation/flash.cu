@@ -6,16 +6,14 @@
 
 static const char *const what = "following flashes";
 
-enum {
-    cells_across = 32, /* of a block that looks at them */
-    step_threads = 1024
-};
+enum { cells_across = 32 }; /* of a block that looks at them */
 
 struct looking {
     const uint8_t *frame;
-    uint8_t *earlier; /* four rows of each row of cells, `line` bytes apart */
-    uint8_t *sights;  /* a cell: enum bd_flash_sight */
-    const int *known; /* 0: `earlier` is not of the frame before */
+    uint8_t *earlier;           /* four rows of each row of cells, `line` bytes apart */
+    uint8_t *sights;            /* a cell: enum bd_flash_sight */
+    struct bd_sep_sight *parts; /* of a block */
+    const int *known;           /* 0: `earlier` is not of the frame before */
     int width, height, power, across;
     int64_t row, line; /* bytes of a row of the frame, and of its cells: a multiple of 8 */
 };
@@ -43,6 +41,7 @@ __global__ __launch_bounds__(cells_across *bd_flash_rows) void look_at_cells(
     const int x = blockIdx.x * cells_across + threadIdx.x, y = blockIdx.y, k = threadIdx.y;
     const int row = (y << now.power) + k * bd_flash_row_step(now.power);
     int count = 0, other = 0;
+    bd_cuda_let_follow();
     if (x < now.across && row < now.height) {
         const bool known = *now.known;
         const int bytes = CHANNELS << now.power;
@@ -69,68 +68,70 @@ __global__ __launch_bounds__(cells_across *bd_flash_rows) void look_at_cells(
     counts[k][threadIdx.x] = count;
     others[k][threadIdx.x] = other;
     __syncthreads();
-    if (k || x >= now.across)
+    if (k)
         return;
-    for (int i = 1; i < bd_flash_rows; i++) {
-        count += counts[i][threadIdx.x];
-        other |= others[i][threadIdx.x];
+    int sight = 0;
+    if (x < now.across) {
+        for (int i = 1; i < bd_flash_rows; i++) {
+            count += counts[i][threadIdx.x];
+            other |= others[i][threadIdx.x];
+        }
+        sight = bd_flash_see(count, bd_flash_pixels(now.width, now.height, now.power, x, y), other);
+        now.sights[y * now.across + x] = (uint8_t)sight;
     }
-    now.sights[y * now.across + x] =
-        bd_flash_see(count, bd_flash_pixels(now.width, now.height, now.power, x, y), other);
+    const int whole = __popc(__ballot_sync(~0u, sight & bd_flash_whole));
+    const bool differs = __any_sync(~0u, sight & bd_flash_differs);
+    if (threadIdx.x == 0)
+        now.parts[y * gridDim.x + blockIdx.x] = { whole, differs };
 }
 
 struct stepping {
     struct bd_flash_cell *cells;
-    uint8_t *places;
+    uint8_t
+        *places; /* a cell: bd_flash_is_place if its own flashes make one, and its last change */
     const uint8_t *sights;
+    const struct bd_sep_sight *parts;
     int *known, *any;
-    int across, down, quiet, learn;
+    int part_count, across, down, quiet, learn;
 };
 
-/* Calls visit(i) for cell c and those around it. */
-template <class Visit>
-__device__ __forceinline__ void visit_around(const stepping &now, int c, Visit visit)
+/* The cells after this frame, a thread each. Every block adds up the parts for itself. */
+__global__ __launch_bounds__(bd_sep_threads) void step_cells(const __grid_constant__ stepping now)
 {
+    __shared__ int whole;
+    const int c = blockIdx.x * bd_sep_threads + threadIdx.x;
+    bd_cuda_await();
+    int sum = 0, differs = 0;
+    for (int i = threadIdx.x; i < now.part_count; i += bd_sep_threads) {
+        sum += now.parts[i].whole;
+        differs |= now.parts[i].differs;
+    }
+    if (threadIdx.x == 0)
+        whole = 0;
+    if (!__syncthreads_or(differs)) /* a picture that is repeated */
+        return;
+    sum = __reduce_add_sync(~0u, sum);
+    if (threadIdx.x % 32 == 0 && sum)
+        atomicAdd(&whole, sum);
+    __syncthreads();
+    if (c == 0)
+        *now.known = 1;
     const int x = c % now.across, y = c / now.across;
+    if (y >= now.down)
+        return;
+    int around = 0;
     for (int row = max(y - 1, 0); row <= min(y + 1, now.down - 1); row++)
         for (int column = max(x - 1, 0); column <= min(x + 1, now.across - 1); column++)
-            visit(row * now.across + column);
-}
-
-/* The cells after this frame, and the map of places. One block: it needs what all cells do. */
-__global__ __launch_bounds__(step_threads) void step_cells(const __grid_constant__ stepping now)
-{
-    const int cells = now.across * now.down;
-    int whole = 0, any = 0;
-    for (int first = 0; first < cells; first += step_threads) {
-        const int c = first + threadIdx.x;
-        const int sight = c < cells ? now.sights[c] : 0;
-        any |= sight & bd_flash_differs;
-        whole += __syncthreads_count(sight & bd_flash_whole);
-    }
-    if (!__syncthreads_or(any)) /* a picture that is repeated */
-        return;
-    const bool local = bd_flash_is_local(whole, cells);
-    any = 0;
-    for (int c = threadIdx.x; c < cells; c += step_threads) {
-        int around = 0;
-        visit_around(now, c, [&](int i) { around |= now.sights[i]; });
-        const struct bd_flash_cell cell =
-            bd_flash_step(now.cells[c], now.sights[c], around, local, now.quiet, now.learn);
-        now.cells[c] = cell;
-        any |= cell.flashes >= bd_flash_place;
-    }
-    any = __syncthreads_or(any);
-    if (threadIdx.x == 0) {
-        *now.known = 1;
-        *now.any = any;
-    }
-    for (int c = threadIdx.x; any && c < cells; c += step_threads) {
-        bool place = false;
-        visit_around(now, c, [&](int i) { place |= now.cells[i].flashes >= bd_flash_place; });
-        const int lit = now.cells[c].lit ? bd_flash_is_lit : 0;
-        now.places[c] = place ? bd_flash_is_place | lit : 0;
-    }
+            around |= now.sights[row * now.across + column];
+    const bool local = bd_flash_is_local(whole, now.across * now.down);
+    const struct bd_flash_cell before = now.cells[c];
+    const struct bd_flash_cell cell =
+        bd_flash_step(before, now.sights[c], around, local, now.quiet, now.learn);
+    const int place = cell.flashes >= bd_flash_place, was = before.flashes >= bd_flash_place;
+    now.cells[c] = cell;
+    now.places[c] = (uint8_t)((place ? bd_flash_is_place : 0) | cell.last);
+    if (place != was)
+        atomicAdd(now.any, place - was);
 }
 
 static __global__ void pause_cells(struct bd_flash_cell *cells, int count, int *known)
@@ -188,6 +189,7 @@ enum bd_status bd_sep_follow_flashes(struct bd_cuda_separator *s,
     const looking looking = { s->f,
                               flashes->earlier,
                               flashes->sights,
+                              flashes->parts,
                               flashes->known,
                               shape->width,
                               shape->height,
@@ -200,10 +202,21 @@ enum bd_status bd_sep_follow_flashes(struct bd_cuda_separator *s,
                                       : (words ? look_at_cells<3, true> : look_at_cells<3, false>);
     const dim3 grid(bd_sep_blocks(across, cells_across), (unsigned)down);
     look<<<grid, dim3(cells_across, bd_flash_rows), 0, flashes->stream>>>(looking);
-    const stepping stepping = { flashes->cells, flashes->places,     flashes->sights,
-                                flashes->known, flashes->any,        across,
-                                down,           params->flash_quiet, learn };
-    step_cells<<<1, step_threads, 0, flashes->stream>>>(stepping);
+    const stepping stepping = { flashes->cells,
+                                flashes->places,
+                                flashes->sights,
+                                flashes->parts,
+                                flashes->known,
+                                flashes->any,
+                                (int)(grid.x * grid.y),
+                                across,
+                                down,
+                                params->flash_quiet,
+                                learn };
+    cudaStream_t stream = s->cuda->stream;
+    s->cuda->stream = flashes->stream;
+    bd_sep_follow(s, step_cells, bd_sep_blocks((int64_t)across * down, bd_sep_threads), stepping);
+    s->cuda->stream = stream;
     status = bd_cuda_launched(what);
     return status == BD_OK ? bd_cuda_check(cudaEventRecord(flashes->learned, flashes->stream), what)
                            : status;

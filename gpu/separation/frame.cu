@@ -261,7 +261,7 @@ static struct bd_cuda_mask_pictures pictures_of(struct bd_cuda_separator *s,
     pictures.background = set->background;
     pictures.channels = s->shape.channels;
     if (params->flash_quiet)
-        pictures.flashes = { s->flashes.places, s->flashes.any, s->moving.across,
+        pictures.flashes = { s->flashes.places, s->flashes.any, s->moving.across, s->moving.down,
                              bd_recurrence_cell_power(s->shape.height) };
     if (params->mirrors)
         pictures.mirrors = { s->moving.mirrored, s->moving.places,

@@ -97,6 +97,7 @@ static void sep_destroy(void *arg)
                              s->moving.listed,
                              s->flashes.earlier,
                              s->flashes.sights,
+                             s->flashes.parts,
                              s->flashes.cells,
                              s->flashes.places,
                              s->flashes.known,
@@ -199,6 +200,7 @@ static void take_flashes(struct allocation *a, struct bd_cuda_separator *s)
     const int power = bd_recurrence_cell_power(s->shape.height);
     take(a, &flashes->earlier, cells * bd_flash_rows * ((int64_t)s->shape.channels << power));
     take(a, &flashes->sights, cells);
+    take(a, &flashes->parts, cells);
     take(a, &flashes->cells, cells);
     take(a, &flashes->places, cells);
     take(a, &flashes->known, 1);

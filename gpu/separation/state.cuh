@@ -103,16 +103,22 @@ struct bd_sep_moving {
     int looks, followed, stale, recalled;
 };
 
+/* What a thread block sees of its cells: how many change as a whole; not 0: some pixel differs. */
+struct bd_sep_sight {
+    int whole, differs;
+};
+
 /* Where the picture flashes (separation/shared/flash.h), in the cells of what moves in place. */
 struct bd_sep_flashes {
     cudaStream_t stream;         /* beside the steps of a frame that do not need it */
     cudaEvent_t begins, learned; /* the frame is there; the places are */
     uint8_t *earlier;            /* the rows of cells of the frame before (flash.cu) */
     uint8_t *sights;             /* across x down: of the frame in hand, enum bd_flash_sight */
+    struct bd_sep_sight *parts;  /* across x down at most */
     struct bd_flash_cell *cells; /* across x down */
-    uint8_t *places;             /* across x down: enum bd_flash_place */
+    uint8_t *places;             /* across x down: as in struct bd_cuda_flashes */
     int *known;                  /* a number, not 0: `earlier` is of the frame before */
-    int *any;                    /* the same: there are places */
+    int *any;                    /* a number: cells whose own flashes make a place */
     int paused; /* of the host: the frame before had no search, and the cells know it */
 };
 

@@ -6,7 +6,7 @@
 #include "linalg/shared/cpu.h"
 #include "separation/cpu/mask_work.h"
 
-/* Pixels of a component. */
+/* Pixels of a component (bd_flash_takes). */
 struct sums {
     int32_t in_places, lit;
 };
@@ -171,8 +171,8 @@ static void mark_places(struct bd_flash *flash)
                     flash->places[row * flash->across + column] = bd_flash_is_place;
         }
     for (size_t i = 0; i < cells_of(flash); i++)
-        if (flash->places[i] && flash->cells[i].lit)
-            flash->places[i] |= bd_flash_is_lit;
+        if (flash->places[i])
+            flash->places[i] |= flash->cells[i].last;
 }
 
 static void pause(struct bd_flash *flash)
@@ -209,7 +209,7 @@ void bd_flash_follow(struct bd_flash *flash, const uint8_t *frame, int quiet, bo
 
 const uint8_t *bd_flash_places(const struct bd_flash *flash)
 {
-    return flash->any ? flash->places : NULL;
+    return flash->any && flash->searched ? flash->places : NULL;
 }
 
 /* The pixels of a run in places. */
@@ -222,6 +222,7 @@ static void add_run(struct sums *sums, const struct bd_flash *flash, const struc
         const int32_t pixels = (end < run->to ? end : run->to) - x;
         sums->in_places += places[cell] & bd_flash_is_place ? pixels : 0;
         sums->lit += places[cell] & bd_flash_is_lit ? pixels : 0;
+        sums->lit -= places[cell] & bd_flash_is_crossed ? pixels : 0;
         x += pixels;
     }
 }
@@ -229,7 +230,7 @@ static void add_run(struct sums *sums, const struct bd_flash *flash, const struc
 void bd_flash_remove(struct bd_flash *flash, struct bd_mask_work *work, uint8_t *mask)
 {
     struct bd_components *found = &work->components;
-    if (!flash->any || !flash->searched)
+    if (!bd_flash_places(flash))
         return;
     bd_components_find(found, mask, work->width, 1, 0, true);
     memset(flash->sums, 0, (size_t)found->count * sizeof *flash->sums);

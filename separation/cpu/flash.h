@@ -18,11 +18,12 @@ void bd_flash_reset(struct bd_flash *flash);
  * one. learn: flashes may count. */
 void bd_flash_follow(struct bd_flash *flash, const uint8_t *frame, int quiet, bool learn);
 
-/* The map of places (enum bd_flash_place, across x down cells); NULL: there are none. */
+/* The map of places (sums of enum bd_flash_flag, across x down cells); NULL: there are none, or the
+ * last frame had no search. */
 const uint8_t *bd_flash_places(const struct bd_flash *flash);
 
-/* Clears those components of the mask (height x width, 0 or 1) that are background, unless the last
- * frame had no search. */
+/* Clears those components of the mask (height x width, 0 or 1) that are background; none where the
+ * last frame had no search. */
 void bd_flash_remove(struct bd_flash *flash, struct bd_mask_work *work, uint8_t *mask);
 
 #endif

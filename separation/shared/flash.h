@@ -12,21 +12,23 @@
  * 2. A cell flashes if it changes as a whole after it was quiet for `quiet` frames, unless more
  *    than a quarter of all cells change as a whole: that is the light. The flash counts once the
  *    cell has been quiet for `quiet` frames again, and never if it is not. The cell is lit until it
- *    is not still without a flash.
+ *    is not still without a flash; then it is crossed, until it flashes again.
  * 3. A cell that is not still without a flash, after it was quiet for a frame or more, has seen
  *    something pass. That takes back one flash that counted: fast traffic seems to flash at times.
  * 4. A place is a cell with two flashes that count or more (bd_flash_most at most), and each of the
  *    cells around it.
- * 5. A component of the mask is background if 2/3 of its pixels or more are in places, and 1/3 or
- *    more in places that are lit.
+ * 5. A component of the mask is background if 2/3 of its pixels or more are in places, and those in
+ *    places that are lit are more than those in places that are crossed by 1/3 of all or more. So
+ *    somebody who goes past a sign stays, and the sign with him if the two are one component.
  *
  * A frame that equals the one before, in all pixels that are looked at, is no frame here: films
  * repeat pictures, and an object that moves in every fifth frame only would flash.
  *
  * `quiet` is .16 seconds (options.c). In a frame in which it is 0 there is no search, and the next
- * frame has none before it: no cell is lit then, all cells begin to be quiet again, and a flash
- * that does not count yet never will. Cells are learned before the components of the same frame are
- * judged. */
+ * frame has none before it: no cell is lit or crossed then, all cells begin to be quiet again, and
+ * a flash that does not count yet never will. Cells are learned before the components of the same
+ * frame are judged; in a frame that is not learned from, no flash begins to count, and none is
+ * taken back. */
 #ifndef BD_SEPARATION_SHARED_FLASH_H
 #define BD_SEPARATION_SHARED_FLASH_H
 
@@ -41,16 +43,20 @@ enum {
     bd_flash_most_quiet = 250 /* frames */
 };
 
+/* Of a cell in the map of places: a sum. */
+enum bd_flash_flag {
+    bd_flash_is_place = 1,
+    bd_flash_is_lit = 2,    /* with bd_flash_is_place */
+    bd_flash_is_crossed = 4 /* the same */
+};
+
 /* What is known of a cell. */
 struct bd_flash_cell {
     uint8_t quiet;   /* frames, bd_flash_most_quiet at most */
     uint8_t flashes; /* that count, bd_flash_most at most */
-    uint8_t lit;     /* 1: it was still since it flashed */
-    uint8_t waits;   /* 1: that flash does not count yet */
+    uint8_t waits;   /* 1: the last flash does not count yet */
+    uint8_t last;    /* what the last change made it: bd_flash_is_lit, bd_flash_is_crossed, or 0 */
 };
-
-/* Of a cell in the map of places: a sum. */
-enum bd_flash_flag { bd_flash_is_place = 1, bd_flash_is_lit = 2 /* and a place */ };
 
 /* From one row that is looked at to the next. The first one is the cell's first. */
 BD_RULE int bd_flash_row_step(int cell_power)
@@ -98,7 +104,7 @@ BD_RULE struct bd_flash_cell bd_flash_step(struct bd_flash_cell cell, int sight,
     if (moves && !flash && learn && cell.quiet && cell.flashes)
         cell.flashes--;
     if (moves)
-        cell.lit = flash;
+        cell.last = flash ? bd_flash_is_lit : bd_flash_is_crossed;
     if (around & bd_flash_moves) {
         cell.waits = flash;
         cell.quiet = 0;
@@ -115,11 +121,12 @@ BD_RULE struct bd_flash_cell bd_flash_step(struct bd_flash_cell cell, int sight,
 /* A cell after a frame without a search. */
 BD_RULE struct bd_flash_cell bd_flash_pause(struct bd_flash_cell cell)
 {
-    cell.quiet = cell.lit = cell.waits = 0;
+    cell.quiet = cell.waits = cell.last = 0;
     return cell;
 }
 
-/* Whether a component of `area` pixels is background. */
+/* Whether a component of `area` pixels is background. lit: those in places that are lit, less those
+ * in places that are crossed. */
 BD_RULE bool bd_flash_takes(int64_t area, int64_t in_places, int64_t lit)
 {
     return 3 * in_places >= 2 * area && 3 * lit >= area;

@@ -183,12 +183,14 @@ static void check_functions(struct subject *s, const struct plain *p, const uint
 {
     bd_flash_follow(s->flash, frame, quiet, learn);
     const uint8_t *places = bd_flash_places(s->flash);
-    for (int i = 0; i < cells_of(p); i++) {
+    for (int i = 0; i < cells_of(p) && quiet; i++) {
         const int place = places ? places[i] : 0;
         assert_int_equal((place & bd_flash_is_place) != 0, p->place[i]);
-        if (quiet) /* the map is that of the last search */
-            assert_int_equal((place & bd_flash_is_lit) != 0, p->lit[i]);
+        assert_int_equal((place & bd_flash_is_lit) != 0, p->lit[i]);
+        assert_int_equal((place & bd_flash_is_crossed) != 0, p->crossed[i]);
     }
+    if (!quiet)
+        assert_null(places);
     bd_flash_remove(s->flash, s->work, mask);
 }
 
@@ -236,6 +238,7 @@ static void check_film(struct subject *s, struct plain *p, struct film *film, in
         for (int i = 0; i < cells_of(p); i++) {
             tally->lit += p->lit[i];
             tally->unlit += p->place[i] && !p->lit[i];
+            tally->crossed += p->crossed[i];
         }
         if (pause && one_in(film, 2))
             film->quiet = between(&film->seed, 1, 5);
@@ -309,12 +312,12 @@ static void check_films(struct bd_pool *pool, struct bd_backend *backend, int ro
         check_round(pool, backend, round, 0, &t);
     check_round(pool, backend, 0, 250, &t);
     check_round(pool, backend, 0, 2, &t);
-    print_message("places lit %lld, unlit %lld; components removed %lld, just so %lld, kept "
-                  "outside %lld, unlit %lld\n",
-                  (long long)t.lit, (long long)t.unlit, (long long)t.removed, (long long)t.just,
-                  (long long)t.outside, (long long)t.dark);
+    print_message("places lit %lld, unlit %lld, crossed %lld; components removed %lld, just so "
+                  "%lld, kept outside %lld, unlit %lld, crossed %lld\n",
+                  (long long)t.lit, (long long)t.unlit, (long long)t.crossed, (long long)t.removed,
+                  (long long)t.just, (long long)t.outside, (long long)t.dark, (long long)t.passed);
     assert_true(t.lit > 0 && t.unlit > 0 && t.removed > 0 && t.just > 0);
-    assert_true(t.outside > 0 && t.dark > 0);
+    assert_true(t.outside > 0 && t.dark > 0 && t.crossed > 0 && t.passed > 0);
 }
 
 static void test_functions(void **state)

@@ -137,10 +137,9 @@ static bool walk(struct box *box, int y, double speed, double time, double from)
 }
 
 /* Nine seconds: the sign blinks each half second. From the fourth on somebody walks below it, and
- * later in front of it: fast enough to change the cells that he enters, and he comes while the sign
- * is off. Else he and the sign are one component, most of which is lit. Each picture is shown
- * `times` times. */
-static struct shares separate(const char *name, double rate, int times)
+ * from `from` on in front of it, at so many pixels a second: fast enough to change the cells that
+ * he enters. Each picture is shown `times` times. */
+static struct shares separate(const char *name, double rate, int times, double from, double speed)
 {
     static uint8_t picture[pixels * 3];
     const struct bd_separator_options options = {
@@ -163,7 +162,7 @@ static struct shares separate(const char *name, double rate, int times)
         const double time = number / rate;
         struct box walker;
         const bool is_below = walk(&walker, 80, 60, time, 4);
-        const bool is_in_front = !is_below && walk(&walker, 22, 100, time, 6.7);
+        const bool is_in_front = !is_below && walk(&walker, 22, speed, time, from);
         draw(picture, 3, number, (int)(2 * time) % 2, &walker, is_below || is_in_front);
         assert_int_equal(
             bd_separator_push(separator, picture, (int64_t)width * 3, frame / rate, &out), BD_OK);
@@ -196,12 +195,15 @@ static void test_film(void **state)
     (void)state;
     FOR_EACH_BACKEND(name)
     {
-        const struct shares film = separate(name, 25, 1);
+        const struct shares film = separate(name, 25, 1, 6.7, 100);
         assert_true(film.sign == 0 && film.lower > 0.9 && film.in_front > 0.9);
         assert_true(film.end == 0 && film.seek > 0.9);
-        const struct shares rare = separate(name, 5, 1);
+        /* He comes while the sign is on, too, and is one component with it. */
+        for (int tenth = 64; tenth <= 72; tenth += 2)
+            assert_true(separate(name, 25, 1, tenth / 10.0, 80).in_front > 0.85);
+        const struct shares rare = separate(name, 5, 1, 6.7, 100);
         assert_true(rare.sign > 0.9 && rare.lower > 0.9 && rare.in_front > 0.9);
-        const struct shares repeated = separate(name, 25, 5);
+        const struct shares repeated = separate(name, 25, 5, 6.7, 100);
         assert_true(repeated.lower > 0.9 && repeated.in_front > 0.9);
     }
 }

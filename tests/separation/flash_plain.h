@@ -18,7 +18,7 @@ struct plain {
     bool moved[most_history][most_cells]; /* a cell was not still */
     bool flashes[most_history][most_cells];
     int counted[most_cells];
-    bool place[most_cells], lit[most_cells];
+    bool place[most_cells], lit[most_cells], crossed[most_cells]; /* the latter of places */
 };
 
 static bool is_looked_at(const struct plain *p, int y)
@@ -66,11 +66,12 @@ static bool was_quiet(const struct plain *p, int cell, int from, int to)
     return true;
 }
 
-static bool is_lit(const struct plain *p, int cell)
+/* Whether the cell was not still at some time, the last one with (or without) a flash. */
+static bool changed_last(const struct plain *p, int cell, bool with_flash)
 {
     for (int t = p->frames - 1; t >= 0; t--)
         if (p->moved[t][cell])
-            return p->flashes[t][cell];
+            return p->flashes[t][cell] == with_flash;
     return false;
 }
 
@@ -92,6 +93,7 @@ static void follow(struct plain *p, const uint8_t *f, int quiet, bool learn)
     if (!quiet) {
         p->frames = 0;
         memset(p->lit, 0, sizeof p->lit);
+        memset(p->crossed, 0, sizeof p->crossed);
         return;
     }
     if (is_repeated(p, f))
@@ -117,7 +119,8 @@ static void follow(struct plain *p, const uint8_t *f, int quiet, bool learn)
     }
     for (int i = 0; i < cells_of(p); i++) {
         p->place[i] = any_around(p, i, often);
-        p->lit[i] = p->place[i] && is_lit(p, i);
+        p->lit[i] = p->place[i] && changed_last(p, i, true);
+        p->crossed[i] = p->place[i] && changed_last(p, i, false);
     }
 }
 
@@ -128,12 +131,14 @@ static void forget(struct plain *p)
     memset(p->counted, 0, sizeof p->counted);
     memset(p->place, 0, sizeof p->place);
     memset(p->lit, 0, sizeof p->lit);
+    memset(p->crossed, 0, sizeof p->crossed);
 }
 
 /* How often something was seen, so that the test is not vacuous. */
 struct tally {
-    int64_t lit, unlit;                   /* places */
+    int64_t lit, unlit, crossed;          /* places */
     int64_t removed, just, outside, dark; /* components: just removed; kept by a share */
+    int64_t passed;                       /* the same: kept by what is crossed alone */
 };
 
 /* Takes the pixels of a component out of the mask, which are listed in `pixels`. */
@@ -160,7 +165,7 @@ static void remove_background(const struct plain *p, uint8_t *mask, struct tally
     static uint8_t kept[most_pixels];
     memset(kept, 0, sizeof kept);
     for (int i = 0; i < p->width * p->height; i++) {
-        int places = 0, lit = 0;
+        int places = 0, lit = 0, crossed = 0;
         if (!mask[i])
             continue;
         const int count = take_component(p, mask, i, pixels);
@@ -168,14 +173,16 @@ static void remove_background(const struct plain *p, uint8_t *mask, struct tally
             const int x = pixels[k] % p->width, y = pixels[k] / p->width;
             places += p->place[y / p->side * p->across + x / p->side];
             lit += p->lit[y / p->side * p->across + x / p->side];
+            crossed += p->crossed[y / p->side * p->across + x / p->side];
         }
-        const bool in_places = places >= count * 2 / 3.0, in_light = lit >= count / 3.0;
+        const bool in_places = places >= count * 2 / 3.0, in_light = lit - crossed >= count / 3.0;
         const bool background = p->searched && in_places && in_light;
         for (int k = 0; k < count; k++)
             kept[pixels[k]] = !background;
         tally->removed += background;
-        tally->just += background && (3 * places == 2 * count || 3 * lit == count);
+        tally->just += background && (3 * places == 2 * count || 3 * (lit - crossed) == count);
         tally->outside += !in_places && in_light;
+        tally->passed += in_places && !in_light && lit >= count / 3.0;
         tally->dark += in_places && !in_light;
     }
     memcpy(mask, kept, (size_t)(p->width * p->height));

@@ -8,12 +8,13 @@
 
 struct mask_flashes {
     struct bd_cuda_flashes map;
-    /* Of a component, at its root (flash_sums_of): its pixels in places, and from bit 32 on those
-     * that are lit. NULL: there is no search. */
+    /* Of a component, at its root (flash_sums_of), what bd_flash_takes asks: its pixels in places,
+     * and from bit 32 on those that are lit less those that are crossed. NULL: no search. */
     unsigned long long *sums;
 };
 
-/* Whether there is anything to look for. */
+/* Whether there is anything to look for. The map was complete before the first kernel of the
+ * clean-up began: any of them may ask at once. */
 static __device__ inline bool has_places(struct mask_flashes flashes)
 {
     return flashes.sums && *flashes.map.any;
@@ -25,44 +26,61 @@ static __device__ inline unsigned long long *flash_sums_of(struct mask_flashes f
     return &flashes.sums[root / tile_nodes * (tile_nodes / 2) + root % tile_nodes];
 }
 
-/* The pixels of word (y, i) in places, and those that are lit. */
-static __device__ inline void load_places(uint32_t *in_places, uint32_t *lit,
-                                          const struct bd_cuda_flashes &map, int y, int i)
+/* The flags of a cell in the map of places. */
+static __device__ inline int place_at(const struct bd_cuda_flashes &map, int x, int y)
 {
-    const uint8_t *row = map.places + (y >> map.power) * map.across;
-    const int side = 1 << map.power;
-    *in_places = *lit = 0;
-    for (int b = 0; b < 32; b += side) {
-        const int x = (32 * i + b) >> map.power;
-        const int place = x < map.across ? row[x] : 0;
-        const uint32_t pixels = (uint32_t)(((uint64_t)1 << side) - 1) << b;
-        *in_places |= place & bd_flash_is_place ? pixels : 0;
-        *lit |= place & bd_flash_is_lit ? pixels : 0;
-    }
+    int near = 0;
+    for (int row = max(y - 1, 0); row <= min(y + 1, map.down - 1); row++)
+        for (int column = max(x - 1, 0); column <= min(x + 1, map.across - 1); column++)
+            near |= map.places[row * map.across + column];
+    return near & bd_flash_is_place ? map.places[y * map.across + x] | bd_flash_is_place : 0;
 }
 
-/* sums[k] := of component k of a tile, its pixels in places, and from bit 16 on those that are lit.
- * bits: height x pitch words. For whole blocks; ends with a barrier. */
+/* The pixels of word (y, i) in places, and those of them that are lit and crossed. */
+struct place_bits {
+    uint32_t all, lit, crossed;
+};
+
+static __device__ inline struct place_bits load_places(const struct bd_cuda_flashes &map, int y,
+                                                       int i)
+{
+    const int side = 1 << map.power;
+    struct place_bits bits = {};
+    for (int b = 0; b < 32; b += side) {
+        const int x = (32 * i + b) >> map.power;
+        const int place = x < map.across ? place_at(map, x, y >> map.power) : 0;
+        const uint32_t pixels = (uint32_t)(((uint64_t)1 << side) - 1) << b;
+        bits.all |= place ? pixels : 0;
+        bits.lit |= place & bd_flash_is_lit ? pixels : 0;
+        bits.crossed |= place & bd_flash_is_crossed ? pixels : 0;
+    }
+    return bits;
+}
+
+/* sums[k] := of component k of a tile, its pixels in places, and from bit 16 on, in two's
+ * complement, those that are lit less those that are crossed. bits: height x pitch words. For whole
+ * blocks; ends with a barrier. */
 static __device__ inline void sum_places(uint32_t *sums, struct mask_size size,
                                          const uint32_t *bits, struct mask_flashes flashes,
                                          struct mask_forest forest, int tile)
 {
-    static_assert(tile_rows * tile_words * 32 < 1 << 16, "a tile's pixels fit");
+    static_assert(tile_rows * tile_words * 32 < 1 << 15, "a tile's pixels fit");
     const int y = tile_row(), i = tile_column();
     const uint32_t w = y < size.height ? bits[(int64_t)y * size.pitch + i] : 0;
     const int first = tile * tile_nodes, head = run_head(w);
-    uint32_t in_places = 0, lit = 0;
+    struct place_bits places = {};
     for (int k = threadIdx.x; k < forest.count[tile]; k += tile_threads)
         sums[k] = 0;
     __syncthreads();
     if (w)
-        load_places(&in_places, &lit, flashes.map, y, i);
+        places = load_places(flashes.map, y, i);
     for (uint32_t s = run_starts(w); s; s &= s - 1) {
         const int b = __ffs(s) - 1;
         const uint32_t run = run_bits(w, b);
-        const uint32_t pixels = __popc(run & in_places) | __popc(run & lit) << 16;
-        if (pixels)
-            atomicAdd(&sums[component_of_run(size, forest, y, i, w, head, b) - first], pixels);
+        const int lit = __popc(run & places.lit) - __popc(run & places.crossed);
+        if (run & places.all)
+            atomicAdd(&sums[component_of_run(size, forest, y, i, w, head, b) - first],
+                      ((uint32_t)lit << 16) + __popc(run & places.all));
     }
     __syncthreads();
 }
@@ -70,16 +88,16 @@ static __device__ inline void sum_places(uint32_t *sums, struct mask_size size,
 /* Adds sums[k] of component k of the tile to those of its root. */
 static __device__ inline void add_places(struct mask_flashes flashes, int root, uint32_t sum)
 {
-    const unsigned long long lit = sum >> 16, in_places = sum & 0xffff;
+    const unsigned long long lit = (int16_t)(sum >> 16), in_places = sum & 0xffff;
     if (sum)
-        atomicAdd(flash_sums_of(flashes, root), lit << 32 | in_places);
+        atomicAdd(flash_sums_of(flashes, root), (lit << 32) + in_places);
 }
 
 /* Whether the component of `area` pixels with this root is background. */
 static __device__ inline bool is_flash(struct mask_flashes flashes, int root, uint32_t area)
 {
     const unsigned long long sum = *flash_sums_of(flashes, root);
-    return bd_flash_takes(area, (uint32_t)sum, sum >> 32);
+    return bd_flash_takes(area, (uint32_t)sum, (int32_t)(sum >> 32));
 }
 
 #endif

@@ -96,20 +96,22 @@ static __global__ void __launch_bounds__(join_threads)
 
 /* Links each component of a tile straight to its root, to which its area is added, and which takes
  * the larger of what the two have lasted (unless lasting.lasted is NULL: then bits are not read);
- * not to forest_large. The same with its pixels in places that flash. A block a tile. */
+ * not to forest_large. FLASHES: the same with
+ * its pixels in places that flash. A block a tile. */
+template <bool FLASHES>
 static __global__ void __launch_bounds__(tile_threads)
     sum_areas(struct mask_size size, const uint32_t *bits, struct mask_forest forest,
               struct mask_lasting lasting, struct mask_flashes flashes)
 {
     __shared__ int frames[tile_nodes / 2];
-    __shared__ uint32_t places[tile_nodes / 2];
+    __shared__ uint32_t places[FLASHES ? tile_nodes / 2 : 1];
+    const bool flash = FLASHES && has_places(flashes);
     bd_cuda_await();
     bd_cuda_let_follow();
     int tile = blockIdx.y * size.across + blockIdx.x;
     int count = forest.count[tile], first = tile * tile_nodes;
     if (lasting.lasted)
         find_lasted(frames, size, bits, lasting, forest, tile);
-    const bool flash = has_places(flashes);
     if (flash)
         sum_places(places, size, bits, flashes, forest, tile);
     for (int k = threadIdx.x; k - threadIdx.x % 32 < count; k += tile_threads) {

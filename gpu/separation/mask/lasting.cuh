@@ -46,13 +46,12 @@ static __device__ inline void find_lasted(int *frames, struct mask_size size, co
 
 /* m->chosen and, unless `wanted` is 0, m->lasted of the components of a tile: removed are those of
  * fewer than `least` pixels, those that have not lasted for the frames that are wanted, and those
- * that flash. For whole blocks; ends with a barrier. */
+ * that flash (`flash`: there may be such). For whole blocks; ends with a barrier. */
 static __device__ inline void judge_components(struct remove_shared *m, struct mask_forest set,
                                                struct mask_lasting lasting,
-                                               struct mask_flashes flashes, int tile, int least,
-                                               int wanted)
+                                               struct mask_flashes flashes, bool flash, int tile,
+                                               int least, int wanted)
 {
-    const bool flash = has_places(flashes);
     const int first = tile * tile_nodes, count = set.count[tile], lane = threadIdx.x % 32;
     for (int k = threadIdx.x; k - lane < count; k += tile_threads) {
         const int root = k < count ? set.parent[first + k] : first;

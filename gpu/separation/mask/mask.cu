@@ -34,6 +34,7 @@ static __global__ void __launch_bounds__(tile_threads)
                  bool wide)
 {
     extern __shared__ __align__(16) unsigned char memory[];
+    const bool flash = has_places(flashes);
     bd_cuda_await();
     bd_cuda_let_follow();
     union tile_shared *m = (union tile_shared *)memory;
@@ -50,7 +51,6 @@ static __global__ void __launch_bounds__(tile_threads)
         return;
     __syncthreads();
     find_components<1>(&m->tile, forest, tile, w, 0, UINT32_MAX);
-    const bool flash = has_places(flashes);
     /* The count is there: find_components has a barrier after it. */
     for (int k = threadIdx.x; k < forest.count[tile]; k += tile_threads) {
         if (objects)
@@ -91,14 +91,15 @@ static __global__ void __launch_bounds__(tile_threads)
                  uint32_t hole)
 {
     extern __shared__ __align__(16) unsigned char memory[];
+    const bool flash = has_places(flashes);
     bd_cuda_await();
     bd_cuda_let_follow();
     struct remove_shared *m = (struct remove_shared *)memory;
     int y = tile_row(), i = tile_column(), tile = blockIdx.y * size.across + blockIdx.x;
     int first = tile * tile_nodes;
     uint32_t w = y < size.height ? median[(int64_t)y * size.pitch + i] : 0;
-    if (least > 1 || has_places(flashes)) {
-        judge_components(m, set, lasting, flashes, tile, least, wanted);
+    if (least > 1 || flash) {
+        judge_components(m, set, lasting, flashes, flash, tile, least, wanted);
         int head = run_head(w), row = threadIdx.x / tile_words;
         uint32_t remove = 0, frames[bd_mask_lasting - 1] = {};
         for (uint32_t s = run_starts(w); s; s &= s - 1) {
@@ -285,7 +286,8 @@ static enum bd_status sum(struct bd_cuda_mask *work, const uint32_t *bits,
                           struct mask_flashes flashes)
 {
     dim3 tiles((unsigned)work->size.across, (unsigned)work->size.down);
-    bd_cuda_follow(work->cuda, sum_areas, tiles, tile_threads, 0, work->size, bits, forest, lasting,
+    auto *kernel = flashes.sums ? sum_areas<true> : sum_areas<false>;
+    bd_cuda_follow(work->cuda, kernel, tiles, tile_threads, 0, work->size, bits, forest, lasting,
                    flashes);
     return bd_cuda_launched("summing the areas of a mask's components");
 }

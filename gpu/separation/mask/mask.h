@@ -50,9 +50,11 @@ struct bd_cuda_mirrors {
 
 /* Where the picture flashes (separation/shared/flash.h). Pointers are to device memory. */
 struct bd_cuda_flashes {
-    const uint8_t *places; /* enum bd_flash_place a cell; NULL: no search */
-    const int *any;        /* not 0: the map is not empty */
-    int across, power;     /* cells in a row of them; bd_recurrence_cell_power */
+    /* A cell: bd_flash_is_place if its own flashes make it and those around it places, and
+     * bd_flash_is_lit or bd_flash_is_crossed whether it is one or not. NULL: no search. */
+    const uint8_t *places;
+    const int *any;          /* not 0: there are places */
+    int across, down, power; /* cells in a row and a column of them; bd_recurrence_cell_power */
 };
 
 /* Pictures of height x width bytes with tight rows, in device memory. */
