@@ -103,6 +103,40 @@ static void test_compare(void **state)
             check_compare(kernels, lengths[i], channels);
 }
 
+static void check_changes(const struct bd_exact_kernels *kernels, int count, int channels)
+{
+    enum { reach = 20 };
+    uint8_t f[3 * most], was[3 * most], earlier[3 * most + guard], changed[most + guard];
+    fill_bytes(f, 3 * most);
+    for (int i = 0; i < 3 * most; i++) /* around the reach, up and down */
+        was[i] = (uint8_t)(f[i] + next_random() % 44 - 22);
+    memset(earlier, untouched, sizeof earlier);
+    memset(changed, untouched, sizeof changed);
+    memcpy(earlier, was, (size_t)(count * channels));
+    kernels->changes(count, channels, reach, f, earlier, changed);
+    for (int p = 0; p < count; p++) {
+        int farthest = 0;
+        for (int i = p * channels; i < (p + 1) * channels; i++)
+            farthest = larger(farthest, abs(f[i] - was[i]));
+        assert_int_equal(changed[p], farthest > reach);
+    }
+    assert_memory_equal(earlier, f, (size_t)(count * channels));
+    for (int i = 0; i < guard; i++) {
+        assert_int_equal(earlier[count * channels + i], untouched);
+        assert_int_equal(changed[count + i], untouched);
+    }
+}
+
+static void test_changes(void **state)
+{
+    (void)state;
+    seed = 7;
+    FOR_EACH_VARIANT(kernels)
+    for (int i = 0; i < length_count; i++)
+        for (int channels = 1; channels <= 3; channels += 2)
+            check_changes(kernels, lengths[i], channels);
+}
+
 static void check_learn(const struct bd_exact_kernels *kernels, int count,
                         const struct bd_learning *learning)
 {
@@ -435,9 +469,10 @@ static void test_project(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compare), cmocka_unit_test(test_learn),
-        cmocka_unit_test(test_rows),    cmocka_unit_test(test_add_multiple),
-        cmocka_unit_test(test_form),    cmocka_unit_test(test_project),
+        cmocka_unit_test(test_compare),      cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_learn),        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_add_multiple), cmocka_unit_test(test_form),
+        cmocka_unit_test(test_project),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

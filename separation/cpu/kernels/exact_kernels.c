@@ -157,7 +157,6 @@ BD_INLINE void add_bytes(int64_t count, const uint8_t *restrict row, uint8_t *re
         sums[i] = (uint8_t)(sums[i] + row[i]);
 }
 
-/* Sums of 15 x 15 pixels are 225 at most: bytes hold them. */
 static void changes(int64_t count, int channels, int reach, const uint8_t *f, uint8_t *earlier,
                     uint8_t *restrict changed)
 {
@@ -175,6 +174,7 @@ static void changes(int64_t count, int channels, int reach, const uint8_t *f, ui
     memcpy(earlier, f, (size_t)(count * channels));
 }
 
+/* Sums of 15 x 15 pixels are 225 at most: bytes hold them. */
 static void median(int64_t width, const uint8_t *const *rows, int side, uint8_t *sums, uint8_t *out)
 {
     size_t half = (unsigned)side / 2;
