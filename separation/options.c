@@ -125,12 +125,12 @@ static int frames_to_last(const struct bd_separator *s)
     return frames < bd_mask_lasting ? (int)frames : bd_mask_lasting;
 }
 
-/* For how many frames nothing must move around a flash. Where frames are rare an object may come
- * and stand between two of them. */
-static int frames_of_quiet(const struct bd_separator *s)
+/* For how many frames nothing must move around a flash. Where frames are rare, or one is long after
+ * the one before, an object may come and stand between two of them. */
+static int frames_of_quiet(const struct bd_separator *s, double seconds)
 {
     const double frames = round(quiet_seconds * s->options.frame_rate);
-    if (frames < 2 || s->jumped || bd_sep_without(s, BD_WITHOUT_FLASHES))
+    if (frames < 2 || seconds > quiet_seconds || s->jumped || bd_sep_without(s, BD_WITHOUT_FLASHES))
         return 0;
     return frames < bd_flash_most_quiet ? (int)frames : bd_flash_most_quiet;
 }
@@ -149,7 +149,7 @@ struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, doubl
         .min_area = none_is_zero(o->min_area),
         .lasting = frames_to_last(s),
         .max_hole = none_is_zero(o->max_hole),
-        .flash_quiet = frames_of_quiet(s),
+        .flash_quiet = frames_of_quiet(s, seconds),
         .plain = bd_sep_without(s, BD_WITHOUT_TRIMMING) ? -1 : plain_share,
         .shadows = looks_for_shadows(s),
         .illumination = looks_for_shadows(s) && !bd_sep_without(s, BD_WITHOUT_ILLUMINATION),

@@ -1,13 +1,13 @@
 /* The live separator on the GPU: where the picture flashes (separation/shared/flash.h). Two kernels
  * beside those of the frame: what is seen of each cell, and the cells after it. The plain version
  * is separation/cpu/flash.c. */
-#include "gpu/separation/state.cuh"
-#include "separation/shared/flash.h"
+#include "gpu/separation/flash.cuh"
 
 static const char *const what = "following flashes";
 
 enum { cells_across = 32 }; /* of a block that looks at them */
 
+/* What look_at_cells reads and writes. */
 struct looking {
     const uint8_t *frame;
     uint8_t *earlier;           /* four rows of each row of cells, `line` bytes apart */
@@ -30,9 +30,9 @@ template <bool WHOLE> __device__ __forceinline__ uint32_t load_word(const uint8_
     return word;
 }
 
-/* A thread a row of a cell that is looked at, four pixels at a time: how many have changed, and
- * whether any differs; earlier := the frame. Then a thread a cell: what is seen of it. A block is
- * 32 cells x their four rows. */
+/* Each thread takes a row of a cell, four pixels at a time. It counts those that have changed,
+ * notes whether any differs, and sets earlier := the frame. Then one thread a cell tells what is
+ * seen of it. A block has 32 cells x their four rows. */
 template <int CHANNELS, bool WHOLE>
 __global__ __launch_bounds__(cells_across *bd_flash_rows) void look_at_cells(
     const __grid_constant__ looking now)
@@ -85,10 +85,10 @@ __global__ __launch_bounds__(cells_across *bd_flash_rows) void look_at_cells(
         now.parts[y * gridDim.x + blockIdx.x] = { whole, differs };
 }
 
+/* What step_cells reads and writes; arrays of cells. */
 struct stepping {
     struct bd_flash_cell *cells;
-    uint8_t
-        *places; /* a cell: bd_flash_is_place if its own flashes make one, and its last change */
+    uint8_t *own; /* as in struct bd_cuda_flashes */
     const uint8_t *sights;
     const struct bd_sep_sight *parts;
     int *known, *any;
@@ -129,11 +129,12 @@ __global__ __launch_bounds__(bd_sep_threads) void step_cells(const __grid_consta
         bd_flash_step(before, now.sights[c], around, local, now.quiet, now.learn);
     const int place = cell.flashes >= bd_flash_place, was = before.flashes >= bd_flash_place;
     now.cells[c] = cell;
-    now.places[c] = (uint8_t)((place ? bd_flash_is_place : 0) | cell.last);
+    now.own[c] = (uint8_t)((place ? bd_flash_is_place : 0) | cell.last);
     if (place != was)
         atomicAdd(now.any, place - was);
 }
 
+/* Each cell after a frame without a search. */
 static __global__ void pause_cells(struct bd_flash_cell *cells, int count, int *known)
 {
     const int c = blockIdx.x * bd_sep_threads + threadIdx.x;
@@ -148,7 +149,6 @@ enum bd_status bd_sep_pause_flashes(struct bd_cuda_separator *s)
     const int cells = s->moving.across * s->moving.down;
     if (s->flashes.paused)
         return BD_OK;
-    s->flashes.paused = 1;
     s->behind = 1;
     pause_cells<<<bd_sep_blocks(cells, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
         s->flashes.cells, cells, s->flashes.known);
@@ -163,7 +163,7 @@ enum bd_status bd_sep_forget_flashes(struct bd_cuda_separator *s)
     flashes->paused = 1;
     cudaError_t error = cudaMemsetAsync(flashes->cells, 0, cells * sizeof *flashes->cells, stream);
     if (error == cudaSuccess)
-        error = cudaMemsetAsync(flashes->places, 0, cells, stream);
+        error = cudaMemsetAsync(flashes->own, 0, cells, stream);
     if (error == cudaSuccess)
         error = cudaMemsetAsync(flashes->known, 0, sizeof *flashes->known, stream);
     if (error == cudaSuccess)
@@ -202,17 +202,10 @@ enum bd_status bd_sep_follow_flashes(struct bd_cuda_separator *s,
                                       : (words ? look_at_cells<3, true> : look_at_cells<3, false>);
     const dim3 grid(bd_sep_blocks(across, cells_across), (unsigned)down);
     look<<<grid, dim3(cells_across, bd_flash_rows), 0, flashes->stream>>>(looking);
-    const stepping stepping = { flashes->cells,
-                                flashes->places,
-                                flashes->sights,
-                                flashes->parts,
-                                flashes->known,
-                                flashes->any,
-                                (int)(grid.x * grid.y),
-                                across,
-                                down,
-                                params->flash_quiet,
-                                learn };
+    const stepping stepping = { flashes->cells,         flashes->own,   flashes->sights,
+                                flashes->parts,         flashes->known, flashes->any,
+                                (int)(grid.x * grid.y), across,         down,
+                                params->flash_quiet,    learn };
     cudaStream_t stream = s->cuda->stream;
     s->cuda->stream = flashes->stream;
     bd_sep_follow(s, step_cells, bd_sep_blocks((int64_t)across * down, bd_sep_threads), stepping);

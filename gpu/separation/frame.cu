@@ -1,4 +1,5 @@
 /* The live separator on the GPU: a frame against its background, and its mask. */
+#include "gpu/separation/flash.cuh"
 #include "gpu/separation/mask/illumination.cuh"
 #include "gpu/separation/mask/shadow.cuh"
 #include "gpu/separation/recurrence.cuh"
@@ -261,7 +262,7 @@ static struct bd_cuda_mask_pictures pictures_of(struct bd_cuda_separator *s,
     pictures.background = set->background;
     pictures.channels = s->shape.channels;
     if (params->flash_quiet)
-        pictures.flashes = { s->flashes.places, s->flashes.any, s->moving.across, s->moving.down,
+        pictures.flashes = { s->flashes.own, s->flashes.any, s->moving.across, s->moving.down,
                              bd_recurrence_cell_power(s->shape.height) };
     if (params->mirrors)
         pictures.mirrors = { s->moving.mirrored, s->moving.places,
@@ -299,8 +300,9 @@ enum bd_status bd_sep_find_at(struct bd_cuda_separator *s, const struct bd_detec
         status = find_shadows(s, params, &pictures);
     if (status == BD_OK)
         status = bd_sep_find_recurring(s, params, learn, rates, pictures.shadow);
+    const enum bd_status joined = bd_sep_join_flashes(s, params); /* after a failure too */
     if (status == BD_OK)
-        status = bd_sep_join_flashes(s, params);
+        status = joined;
     return status == BD_OK ? bd_cuda_mask_filter(s->mask_work, s->turn, &pictures, params) : status;
 }
 
@@ -343,9 +345,9 @@ enum bd_status bd_sep_before_detect(struct bd_cuda_separator *s,
     enum bd_status status = BD_OK;
     if (!params->flash_quiet)
         status = bd_sep_pause_flashes(s);
-    s->flashes.paused = !params->flash_quiet;
     if (status != BD_OK)
         return status;
+    s->flashes.paused = !params->flash_quiet;
     if (params->follows)
         s->moving.followed += bd_recurrence_pair;
     else

@@ -3,6 +3,7 @@
 
 #include "gpu/core/gram.cuh"
 #include "gpu/qr/cholesky.h"
+#include "gpu/separation/flash.cuh"
 #include "gpu/separation/gram.cuh"
 #include "gpu/separation/state.cuh"
 
@@ -99,7 +100,7 @@ static void sep_destroy(void *arg)
                              s->flashes.sights,
                              s->flashes.parts,
                              s->flashes.cells,
-                             s->flashes.places,
+                             s->flashes.own,
                              s->flashes.known,
                              s->flashes.any };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
@@ -202,7 +203,7 @@ static void take_flashes(struct allocation *a, struct bd_cuda_separator *s)
     take(a, &flashes->sights, cells);
     take(a, &flashes->parts, cells);
     take(a, &flashes->cells, cells);
-    take(a, &flashes->places, cells);
+    take(a, &flashes->own, cells);
     take(a, &flashes->known, 1);
     take(a, &flashes->any, 1);
     flashes->paused = 1;

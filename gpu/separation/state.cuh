@@ -116,7 +116,7 @@ struct bd_sep_flashes {
     uint8_t *sights;             /* across x down: of the frame in hand, enum bd_flash_sight */
     struct bd_sep_sight *parts;  /* across x down at most */
     struct bd_flash_cell *cells; /* across x down */
-    uint8_t *places;             /* across x down: as in struct bd_cuda_flashes */
+    uint8_t *own;                /* across x down: as in struct bd_cuda_flashes */
     int *known;                  /* a number, not 0: `earlier` is of the frame before */
     int *any;                    /* a number: cells whose own flashes make a place */
     int paused; /* of the host: the frame before had no search, and the cells know it */
@@ -316,18 +316,6 @@ enum bd_status bd_sep_clean_at(struct bd_cuda_separator *s, const struct bd_dete
 enum bd_status bd_sep_before_detect(struct bd_cuda_separator *s,
                                     const struct bd_detect_params *params, int learn);
 void bd_sep_after_detect(struct bd_cuda_separator *s, enum bd_status status, int learn);
-
-/* Flashes, in two parts that can be captured: the cells after the frame in hand, on a stream of
- * their own; and what is enqueued from here on comes after them. Without a search both do nothing.
- * flash.cu */
-enum bd_status bd_sep_follow_flashes(struct bd_cuda_separator *s,
-                                     const struct bd_detect_params *params, int learn);
-enum bd_status bd_sep_join_flashes(struct bd_cuda_separator *s,
-                                   const struct bd_detect_params *params);
-
-/* The frame in hand has no search for flashes; the cells are forgotten. flash.cu */
-enum bd_status bd_sep_pause_flashes(struct bd_cuda_separator *s);
-enum bd_status bd_sep_forget_flashes(struct bd_cuda_separator *s);
 
 /* step.cu */
 void bd_sep_drop_graphs(struct bd_cuda_separator *s);

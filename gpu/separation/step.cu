@@ -8,6 +8,7 @@
  * that is the plain version, bit for bit the same. */
 #include <string.h>
 
+#include "gpu/separation/flash.cuh"
 #include "gpu/separation/state.cuh"
 
 static const char *const what = "the graph of a frame's step";
@@ -67,6 +68,8 @@ static enum bd_status find(struct bd_cuda_separator *s, const struct bd_sep_step
     enum bd_status status = bd_sep_follow_flashes(s, &step->params, step->learn);
     if (status == BD_OK)
         status = bd_cuda_sep_project(s, step->rounds, step->lambda);
+    if (status != BD_OK)
+        bd_sep_join_flashes(s, &step->params);
     return status == BD_OK ? bd_sep_find_at(s, &step->params, step->learn,
                                             bd_sep_rates_of(s, s->frames[s->buffer]))
                            : status;

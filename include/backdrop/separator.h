@@ -6,17 +6,16 @@
  * in the mask if |f - l| is more than the threshold and more than a few times the pixel's noise,
  * and if it is not background in the shadow of an object or in other light, nor something that
  * moves in place, as leaves and water do: a value that the window's frames have had in several
- * separate visits, where foreground is in pieces. Then small components are removed, and those that
- * flash where the picture did so before (signs, screens, lamps), holes filled, mirror images cut
- * where objects often have one, and the pixels at edges that are mostly background removed. Every
- * memory / window seconds the frame enters the window: the oldest column is removed from R and the
- * new one appended (QR update). R is made from the frames again (CAQR) when it has drifted from the
- * window's, when a ghost has been removed and when lambda has changed; with refinements, at each
- * slide. The SVD of R gives the rank and the singular values of the new basis, and its columns but
- * the first, which comes from the basis before by a step of subspace iteration, the same on all
- * backends. Pixels that are foreground enter the window as background, until they have been
- * foreground for the memory time: the window then takes somewhat longer than that again to make
- * them background.
+ * separate visits, where foreground is in pieces. Then small components are removed, and signs and
+ * screens that have flashed before. Holes are filled, mirror images cut where objects often have
+ * one, and the pixels at edges that are mostly background removed. Every memory / window seconds
+ * the frame enters the window: the oldest column is removed from R and the new one appended (QR
+ * update). R is made from the frames again (CAQR) when it has drifted from the window's, when a
+ * ghost has been removed and when lambda has changed; with refinements, at each slide. The SVD of R
+ * gives the rank and the singular values of the new basis, and its columns but the first, which
+ * comes from the basis before by a step of subspace iteration, the same on all backends. Pixels
+ * that are foreground enter the window as background, until they have been foreground for the
+ * memory time: the window then takes somewhat longer than that again to make them background.
  *
  * The start: without a look-ahead the first frames enter the window as they are, densely, within 10
  * seconds or the memory time, and the background is the stable value of each pixel in them. When

@@ -1,3 +1,4 @@
+/* Flashes: a frame in cells, and the components that are taken out of a mask. */
 #include "separation/cpu/flash.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 
 /* Pixels of a component (bd_flash_takes). */
 struct sums {
-    int32_t in_places, lit;
+    int32_t in_places, balance;
 };
 
 struct bd_flash {
@@ -221,8 +222,8 @@ static void add_run(struct sums *sums, const struct bd_flash *flash, const struc
         const int32_t cell = x >> flash->power, end = (cell + 1) << flash->power;
         const int32_t pixels = (end < run->to ? end : run->to) - x;
         sums->in_places += places[cell] & bd_flash_is_place ? pixels : 0;
-        sums->lit += places[cell] & bd_flash_is_lit ? pixels : 0;
-        sums->lit -= places[cell] & bd_flash_is_crossed ? pixels : 0;
+        sums->balance += places[cell] & bd_flash_is_lit ? pixels : 0;
+        sums->balance -= places[cell] & bd_flash_is_crossed ? pixels : 0;
         x += pixels;
     }
 }
@@ -239,7 +240,7 @@ void bd_flash_remove(struct bd_flash *flash, struct bd_mask_work *work, uint8_t 
     for (int32_t i = 0; i < found->count; i++) {
         const int32_t root = bd_components_root(found, i);
         const struct sums *sums = &flash->sums[root];
-        if (bd_flash_takes(found->runs[root].area, sums->in_places, sums->lit))
+        if (bd_flash_takes(found->runs[root].area, sums->in_places, sums->balance))
             bd_mask_paint_run(work, mask, &found->runs[i], 0);
     }
 }

@@ -105,7 +105,7 @@ enum bd_status bd_cpu_sep_remove_ghosts(void *arg, const int *order, int count,
     struct watch watch = { .state = state, .params = params, .region = region, .apart = apart };
     bd_pool_run(state->pool, look_chunk, &watch, items);
     bd_mask_median(state->mask_work, region, region, 3);
-    bd_sep_leave_out(state, apart, state->raw, region);
+    bd_mask_leave_out(state->mask_work, apart, state->raw, region);
     struct bd_boundary boundary = { .outside = state->set.background,
                                     .inside = state->frame,
                                     .channels = state->shape.channels,

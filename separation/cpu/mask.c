@@ -85,6 +85,7 @@ struct sweep {
     struct bd_mask_work *work;
     uint8_t *dst;
     const uint8_t *src;
+    const uint8_t *less;               /* of leaving out */
     const uint8_t *plain, *difference; /* of trim */
     int reach;                         /* the median's side, or the radius */
 };
@@ -109,6 +110,26 @@ static uint8_t *line_of(const struct bd_mask_work *work, int thread)
 static int clamped(int i, int count)
 {
     return i < 0 ? 0 : i >= count ? count - 1 : i;
+}
+
+static void leave_out_strip(void *arg, int64_t item, int thread)
+{
+    (void)thread;
+    const struct sweep *sweep = arg;
+    const struct bd_mask_work *work = sweep->work;
+    int to, from = bd_mask_strip(work, item, &to);
+    const int64_t first = (int64_t)from * work->width, count = (int64_t)(to - from) * work->width;
+    const uint8_t *restrict all = sweep->src + first, *restrict less = sweep->less + first;
+    uint8_t *restrict rest = sweep->dst + first;
+    for (int64_t p = 0; p < count; p++)
+        rest[p] = (uint8_t)(all[p] & ~less[p]);
+}
+
+void bd_mask_leave_out(struct bd_mask_work *work, uint8_t *rest, const uint8_t *all,
+                       const uint8_t *less)
+{
+    struct sweep sweep = { .work = work, .dst = rest, .src = all, .less = less };
+    bd_mask_run(work, leave_out_strip, &sweep);
 }
 
 static void median_strip(void *arg, int64_t item, int thread)

@@ -17,6 +17,10 @@ enum bd_status bd_mask_work_create(struct bd_mask_work **work, struct bd_pool *p
                                    int height);
 void bd_mask_work_destroy(struct bd_mask_work **work);
 
+/* rest := `all` without `less`; rest is neither. */
+void bd_mask_leave_out(struct bd_mask_work *work, uint8_t *rest, const uint8_t *all,
+                       const uint8_t *less);
+
 /* dst := the median of src. side odd, 1 .. 15. dst may be src. */
 void bd_mask_median(struct bd_mask_work *work, uint8_t *dst, const uint8_t *src, int side);
 

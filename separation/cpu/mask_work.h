@@ -1,5 +1,6 @@
-/* Private to mask.c, neighbourhood.c, shadow.c, illumination.c, contact_shadow.c, mirror.c and
- * boundary_contrast.c: the scratch memory of a mask's steps. Each step has all of it for itself. */
+/* Private to mask.c, neighbourhood.c, shadow.c, illumination.c, contact_shadow.c, mirror.c,
+ * boundary_contrast.c, recurrence.c and flash.c: the scratch memory of a mask's steps. Each step
+ * has all of it for itself. */
 #ifndef BD_SEPARATION_CPU_MASK_WORK_H
 #define BD_SEPARATION_CPU_MASK_WORK_H
 

@@ -264,30 +264,6 @@ static enum bd_status sep_compare(void *arg, int slot, int other, int reach, int
     return BD_OK;
 }
 
-struct leaving_out {
-    const struct bd_cpu_separator *state;
-    uint8_t *rest;
-    const uint8_t *all, *less;
-};
-
-static void leave_out_chunk(void *arg, int64_t chunk, int thread)
-{
-    (void)thread;
-    const struct leaving_out *leaving = arg;
-    int64_t from, count = bd_sep_pixel_range(leaving->state, chunk, &from);
-    const uint8_t *restrict all = leaving->all + from, *restrict less = leaving->less + from;
-    uint8_t *restrict rest = leaving->rest + from;
-    for (int64_t p = 0; p < count; p++)
-        rest[p] = (uint8_t)(all[p] & ~less[p]);
-}
-
-void bd_sep_leave_out(struct bd_cpu_separator *state, uint8_t *rest, const uint8_t *all,
-                      const uint8_t *less)
-{
-    struct leaving_out leaving = { .state = state, .rest = rest, .all = all, .less = less };
-    bd_pool_run(state->pool, leave_out_chunk, &leaving, bd_sep_pixel_chunks(state));
-}
-
 /* scratch := what must not be learned: the mask, and shadows. */
 static void occupy_chunk(void *arg, int64_t chunk, int thread)
 {
@@ -329,7 +305,7 @@ static void find_shadows(struct bd_cpu_separator *state, const struct bd_detect_
                        state->set.background);
     if (!params->illumination)
         return;
-    bd_sep_leave_out(state, state->scratch, state->raw, state->shadow);
+    bd_mask_leave_out(state->mask_work, state->scratch, state->raw, state->shadow);
     bd_illumination_find(state->mask_work, state->shadow, state->scratch, state->frame,
                          state->set.background, state->shape.channels);
 }
@@ -389,7 +365,7 @@ static enum bd_status sep_detect(void *arg, const struct bd_detect_params *param
     bd_recurrence_find(state, params, learn);
     if (params->follows || (params->evidence && !params->mirrors))
         return BD_OK;
-    bd_sep_leave_out(state, state->scratch, state->raw, state->shadow);
+    bd_mask_leave_out(state->mask_work, state->scratch, state->raw, state->shadow);
     bd_mask_median(state->mask_work, state->raw, state->scratch, params->median);
     bd_mask_remove_small(state->mask_work, state->raw, state->lasting, params->lasting,
                          params->min_area);

@@ -119,10 +119,6 @@ static inline int64_t bd_sep_run_and_count(struct bd_cpu_separator *state, bd_po
     return sum;
 }
 
-/* rest := `all` without `less` (pictures of 0 and 1; rest is neither). separator.c */
-void bd_sep_leave_out(struct bd_cpu_separator *state, uint8_t *rest, const uint8_t *all,
-                      const uint8_t *less);
-
 /* Before anything of another frame is written: keeps the results of the last one. separator.c */
 void bd_sep_take_set(struct bd_cpu_separator *state);
 

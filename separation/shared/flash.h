@@ -1,5 +1,4 @@
-/* The specification of flashes: which components are a sign that blinks, a screen, or a lamp that
- * flickers.
+/* The specification of flashes: which components are a sign that blinks, or a screen.
  *
  * Such a thing changes all at once, and nothing moves there before or after: an object comes from
  * somewhere and goes on. The picture is in cells (those of recurrence.h), of which four rows are
@@ -20,6 +19,8 @@
  * 5. A component of the mask is background if 2/3 of its pixels or more are in places, and those in
  *    places that are lit are more than those in places that are crossed by 1/3 of all or more. So
  *    somebody who goes past a sign stays, and the sign with him if the two are one component.
+ *
+ * In a picture of three cells or fewer nothing flashes: one of them is more than a quarter.
  *
  * A frame that equals the one before, in all pixels that are looked at, is no frame here: films
  * repeat pictures, and an object that moves in every fifth frame only would flash.
@@ -43,12 +44,8 @@ enum {
     bd_flash_most_quiet = 250 /* frames */
 };
 
-/* Of a cell in the map of places: a sum. */
-enum bd_flash_flag {
-    bd_flash_is_place = 1,
-    bd_flash_is_lit = 2,    /* with bd_flash_is_place */
-    bd_flash_is_crossed = 4 /* the same */
-};
+/* Flags of a cell; in the map of places, lit and crossed are set where there is a place only. */
+enum bd_flash_flag { bd_flash_is_place = 1, bd_flash_is_lit = 2, bd_flash_is_crossed = 4 };
 
 /* What is known of a cell. */
 struct bd_flash_cell {
@@ -125,11 +122,11 @@ BD_RULE struct bd_flash_cell bd_flash_pause(struct bd_flash_cell cell)
     return cell;
 }
 
-/* Whether a component of `area` pixels is background. lit: those in places that are lit, less those
- * in places that are crossed. */
-BD_RULE bool bd_flash_takes(int64_t area, int64_t in_places, int64_t lit)
+/* Whether a component of `area` pixels is background. balance: its pixels in places that are lit,
+ * less those in places that are crossed. */
+BD_RULE bool bd_flash_takes(int64_t area, int64_t in_places, int64_t balance)
 {
-    return 3 * in_places >= 2 * area && 3 * lit >= area;
+    return 3 * in_places >= 2 * area && 3 * balance >= area;
 }
 
 #endif

@@ -71,7 +71,7 @@ struct bd_detect_params {
     int lasting;  /* frames for which small components must last, up to bd_mask_lasting; 0: none */
     int max_hole; /* pixels */
     int flash_quiet;  /* frames for which a cell must be quiet around a flash (flash.h); 0: this
-                         frame  does not follow the one before, or there is no search */
+                         frame does not follow the one before, or there is no search */
     int guard;        /* pixels around mask and shadows that must not be learned either */
     float noise_rate; /* share of the newest difference in the noise level */
     float seconds;    /* since the frame before: added to the age of foreground pixels */
@@ -135,7 +135,8 @@ struct bd_separation_ops {
     enum bd_status (*project)(void *state, int rounds, float lambda);
     /* The mask and the guard from |f - l|; learns noise levels, ages, visits and what moves in
      * place (not with learn = 0), with params->looks where images are mirrored,
-     * and with params->flash_quiet where the picture flashes: separation/shared/mask.h,
+     * and with params->flash_quiet where the picture flashes (with learn = 0, it follows the cells
+     * only): separation/shared/mask.h,
      * recurrence.h, mirror.h and flash.h. */
     enum bd_status (*detect)(void *state, const struct bd_detect_params *params, int learn);
     /* May be NULL: project, detect and finish of the frame in hand in one call. */

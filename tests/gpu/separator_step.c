@@ -24,8 +24,14 @@ enum { window = 6, depth = 3 };
 enum { leaves = 70 };            /* the frame from which on what stayed there is gone */
 enum { dark = 83, bright = 90 }; /* frames between which the light is another one */
 
-/* A gradient with noise, a square that moves and has a shadow, and one that stays above it; rows
- * `stride` bytes apart. */
+/* In the upper right corner a sign blinks, but not in the window's first frames. */
+static bool sign_is_on(int frame)
+{
+    return frame >= 50 && frame % 6 >= 3;
+}
+
+/* A gradient with noise, a square that moves and has a shadow, one that stays above it, and the
+ * sign; rows `stride` bytes apart. */
 static void draw(uint8_t *picture, int64_t stride, const struct bd_separation_shape *shape,
                  int frame)
 {
@@ -38,6 +44,8 @@ static void draw(uint8_t *picture, int64_t stride, const struct bd_separation_sh
             int place = x / shape->channels - shape->width / 3;
             square |= frame < leaves && place >= 0 && place < shape->width / 4 &&
                       y >= shape->height / 8 && y < shape->height * 3 / 8;
+            square |= sign_is_on(frame) && x / shape->channels >= shape->width * 3 / 4 &&
+                      y < shape->height * 3 / 8;
             int value = square ? 220 : 60 + (x + 2 * y) % 64 + (int)(bits >> 21);
             bool shadow = column >= shape->width / 4 && column < shape->width / 2 &&
                           y > shape->height / 2 && !square;
@@ -59,6 +67,7 @@ static struct bd_detect_params params_of(const struct bd_separation_shape *shape
                                       .median = 5,
                                       .min_area = pixels / 3000,
                                       .max_hole = pixels / 150,
+                                      .flash_quiet = frame == 50 ? 0 : 2,
                                       .guard = shape->height / 16,
                                       .noise_rate = 0.02F + 0.001F * (float)(frame % 7),
                                       .seconds = 0.03F + 0.002F * (float)(frame % 7),
@@ -183,6 +192,19 @@ static void assert_same(const void *a, const void *b, size_t bytes)
         assert_memory_equal(a, b, bytes);
 }
 
+/* How many pixels of the sign's middle differ from the background by much, and are (or are not) in
+ * the mask. */
+static void count_sign(const struct bd_separation_shape *shape, const struct bd_separation *out,
+                       int64_t *set, int64_t *clear)
+{
+    for (int y = shape->height / 8; y < shape->height / 4; y++)
+        for (int x = shape->width * 13 / 16; x < shape->width * 15 / 16; x++) {
+            const int p = y * shape->width + x;
+            *set += out->difference[p] > 60 && out->mask[p];
+            *clear += out->difference[p] > 60 && !out->mask[p];
+        }
+}
+
 static void check_shape(struct bd_backend *backend, const struct bd_separation_shape *shape)
 {
     enum { frames = 60 };
@@ -193,6 +215,7 @@ static void check_shape(struct bd_backend *backend, const struct bd_separation_s
     void *states[ways] = { NULL };
     struct places places = make_places(backend, (size_t)stride * (size_t)shape->height);
     int64_t foreground = 0, ghost_pixels = 0, shadows = 0, most = 0;
+    int64_t sign = 0, flashed = 0;
     assert_non_null(picture);
     for (int way = 0; way < ways; way++)
         assert_int_equal(start(backend, shape, picture, stride, &states[way]), BD_OK);
@@ -215,6 +238,8 @@ static void check_shape(struct bd_backend *backend, const struct bd_separation_s
             most = out[0].changed > most ? out[0].changed : most;
             foreground += out[0].foreground;
             ghost_pixels += out[0].ghost_pixels;
+            if (out[0].difference && sign_is_on(50 + i - depth))
+                count_sign(shape, &out[0], &sign, &flashed);
         }
         if (i >= frames)
             continue;
@@ -233,6 +258,8 @@ static void check_shape(struct bd_backend *backend, const struct bd_separation_s
     }
     assert_true(foreground > 0);
     assert_true(ghost_pixels > 0);
+    if (shape->outputs & BD_SEPARATOR_DIFFERENCE)
+        assert_true(sign > 0 && flashed > 0);
     const bool wanted = (shape->outputs & BD_SEPARATOR_SHADOW) != 0;
     assert_true(shadows == 0 || wanted);
     if (wanted && shape->channels == 3)

@@ -112,7 +112,7 @@ static void check_changes(const struct bd_exact_kernels *kernels, int count, int
         was[i] = (uint8_t)(f[i] + next_random() % 44 - 22);
     memset(earlier, untouched, sizeof earlier);
     memset(changed, untouched, sizeof changed);
-    memcpy(earlier, was, (size_t)(count * channels));
+    memcpy(earlier, was, (size_t)count * (size_t)channels);
     kernels->changes(count, channels, reach, f, earlier, changed);
     for (int p = 0; p < count; p++) {
         int farthest = 0;
@@ -120,7 +120,7 @@ static void check_changes(const struct bd_exact_kernels *kernels, int count, int
             farthest = larger(farthest, abs(f[i] - was[i]));
         assert_int_equal(changed[p], farthest > reach);
     }
-    assert_memory_equal(earlier, f, (size_t)(count * channels));
+    assert_memory_equal(earlier, f, (size_t)count * (size_t)channels);
     for (int i = 0; i < guard; i++) {
         assert_int_equal(earlier[count * channels + i], untouched);
         assert_int_equal(changed[count + i], untouched);

@@ -49,7 +49,7 @@ static void change_pixels(struct film *film, const struct plain *p, int cell, in
     const int channel = between(&film->seed, 0, p->channels); /* the last one: all */
     int pixels, k;
     count_pixels(p, film->frame, cell, 0, &pixels);
-    k = between(&film->seed, 0, pixels - 1);
+    k = between(&film->seed, 0, pixels > 1 ? pixels - 1 : 0);
     for (int y = top; y < top + p->side && y < p->height; y++)
         for (int x = left; x < left + p->side && x < p->width && is_looked_at(p, y); x++) {
             uint8_t *pixel = film->frame + (y * p->width + x) * p->channels;
@@ -131,7 +131,7 @@ static void move(struct film *film, const struct plain *p)
  * little, unless the frame is repeated. */
 static void draw_next(struct film *film, const struct plain *p)
 {
-    const size_t row = (size_t)(p->width * p->channels);
+    const size_t row = (size_t)p->width * (size_t)p->channels;
     for (int y = 0; y < p->height; y++)
         for (size_t x = 0; x < row && !is_looked_at(p, y); x++)
             film->frame[(size_t)y * row + x] += 100;
@@ -155,7 +155,7 @@ static void draw_next(struct film *film, const struct plain *p)
 static void draw_mask(struct film *film, const struct plain *p, uint8_t *mask)
 {
     uint32_t *seed = &film->seed;
-    memset(mask, 0, (size_t)(p->width * p->height));
+    memset(mask, 0, (size_t)p->width * (size_t)p->height);
     for (int box = 0; box < 12; box++) {
         const struct sign *at = &film->signs[box % 2];
         const int most = box < 8 ? 6 : 2 * p->side;
@@ -234,7 +234,7 @@ static void check_film(struct subject *s, struct plain *p, struct film *film, in
         remove_background(p, want, tally);
         (s->ops ? check_backend : check_functions)(s, p, film->frame, pause ? 0 : film->quiet,
                                                    learn, got);
-        assert_memory_equal(got, want, (size_t)(p->width * p->height));
+        assert_memory_equal(got, want, (size_t)p->width * (size_t)p->height);
         for (int i = 0; i < cells_of(p); i++) {
             tally->lit += p->lit[i];
             tally->unlit += p->place[i] && !p->lit[i];

@@ -62,7 +62,7 @@ static double share(const uint8_t *mask, const struct box *box)
 
 /* The sign is on in every other ten frames. It is in the mask at first, and out of it in the very
  * frame in which it goes on after two flashes have counted. The backend and the CPU agree. */
-static void check_sign(const char *name, int channels)
+static void check_sign(const char *name, int channels, int min_area, int lasting, int max_hole)
 {
     static uint8_t f[pixels * 3], l[pixels * 3];
     const struct bd_separation_shape shape = { width, height, channels, 2, 1, 15, 1 };
@@ -70,12 +70,12 @@ static void check_sign(const char *name, int channels)
                                              .noise_gain = 3,
                                              .most = 60,
                                              .plain = 0.3F,
-                                             .shadows = 1,
+                                             .shadows = max_hole > 0 || lasting > 0,
                                              .illumination = 1,
                                              .median = 5,
-                                             .min_area = 6,
-                                             .lasting = 4,
-                                             .max_hole = 100,
+                                             .min_area = min_area,
+                                             .lasting = lasting,
+                                             .max_hole = max_hole,
                                              .flash_quiet = 4,
                                              .guard = 5,
                                              .noise_rate = 0.02F,
@@ -118,8 +118,13 @@ static void test_sign(void **state)
 {
     (void)state;
     FOR_EACH_BACKEND(name)
-    for (int channels = 1; channels <= 3; channels += 2)
-        check_sign(name, channels);
+    for (int channels = 1; channels <= 3; channels += 2) {
+        check_sign(name, channels, 6, 4, 100);
+        check_sign(name, channels, 6, 0, 0);
+        check_sign(name, channels, 6, 4, 0);
+        check_sign(name, channels, 0, 0, 100);
+        check_sign(name, channels, 1, 4, 100);
+    }
 }
 
 /* What the masks of a film show: mean shares, and the largest. */

@@ -9,7 +9,8 @@
 
 enum { most_cells = 220, most_pixels = 70 * 1441, most_history = 1500 };
 
-/* What the plain version knows. It keeps every frame since the last pause. */
+/* What the plain version knows. It keeps the last frame, and what moved and what flashed in every
+ * frame since the last pause. */
 struct plain {
     int width, height, channels, side, across, down;
     int frames; /* since the pause, without repeated ones */
@@ -105,7 +106,7 @@ static void follow(struct plain *p, const uint8_t *f, int quiet, bool learn)
         p->moved[now][i] = now && count > pixels * 3 / 10.0;
         wholes += whole[i] = now && count >= pixels * 2 / 5.0;
     }
-    memcpy(p->last, f, (size_t)(p->width * p->height * p->channels));
+    memcpy(p->last, f, (size_t)p->width * (size_t)p->height * (size_t)p->channels);
     for (int i = 0; i < cells_of(p); i++) {
         const bool light = wholes > cells_of(p) / 4.0;
         p->flashes[now][i] = whole[i] && !light && was_quiet(p, i, now - quiet, now);
@@ -185,7 +186,7 @@ static void remove_background(const struct plain *p, uint8_t *mask, struct tally
         tally->passed += in_places && !in_light && lit >= count / 3.0;
         tally->dark += in_places && !in_light;
     }
-    memcpy(mask, kept, (size_t)(p->width * p->height));
+    memcpy(mask, kept, (size_t)p->width * (size_t)p->height);
 }
 
 #endif

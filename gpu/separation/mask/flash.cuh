@@ -9,12 +9,12 @@
 struct mask_flashes {
     struct bd_cuda_flashes map;
     /* Of a component, at its root (flash_sums_of), what bd_flash_takes asks: its pixels in places,
-     * and from bit 32 on those that are lit less those that are crossed. NULL: no search. */
+     * and from bit 32 on the balance. NULL: there is no search. */
     unsigned long long *sums;
 };
 
-/* Whether there is anything to look for. The map was complete before the first kernel of the
- * clean-up began: any of them may ask at once. */
+/* Whether there is anything to look for. The first kernel of the clean-up waits for the map: those
+ * after it may ask before they wait. */
 static __device__ inline bool has_places(struct mask_flashes flashes)
 {
     return flashes.sums && *flashes.map.any;
@@ -32,8 +32,8 @@ static __device__ inline int place_at(const struct bd_cuda_flashes &map, int x, 
     int near = 0;
     for (int row = max(y - 1, 0); row <= min(y + 1, map.down - 1); row++)
         for (int column = max(x - 1, 0); column <= min(x + 1, map.across - 1); column++)
-            near |= map.places[row * map.across + column];
-    return near & bd_flash_is_place ? map.places[y * map.across + x] | bd_flash_is_place : 0;
+            near |= map.own[row * map.across + column];
+    return near & bd_flash_is_place ? map.own[y * map.across + x] | bd_flash_is_place : 0;
 }
 
 /* The pixels of word (y, i) in places, and those of them that are lit and crossed. */
@@ -57,9 +57,8 @@ static __device__ inline struct place_bits load_places(const struct bd_cuda_flas
     return bits;
 }
 
-/* sums[k] := of component k of a tile, its pixels in places, and from bit 16 on, in two's
- * complement, those that are lit less those that are crossed. bits: height x pitch words. For whole
- * blocks; ends with a barrier. */
+/* sums[k] := of component k of a tile, its pixels in places, and from bit 16 on the balance, in
+ * two's complement. bits: height x pitch words. For whole blocks; ends with a barrier. */
 static __device__ inline void sum_places(uint32_t *sums, struct mask_size size,
                                          const uint32_t *bits, struct mask_flashes flashes,
                                          struct mask_forest forest, int tile)
@@ -77,20 +76,21 @@ static __device__ inline void sum_places(uint32_t *sums, struct mask_size size,
     for (uint32_t s = run_starts(w); s; s &= s - 1) {
         const int b = __ffs(s) - 1;
         const uint32_t run = run_bits(w, b);
-        const int lit = __popc(run & places.lit) - __popc(run & places.crossed);
+        const int balance = __popc(run & places.lit) - __popc(run & places.crossed);
         if (run & places.all)
             atomicAdd(&sums[component_of_run(size, forest, y, i, w, head, b) - first],
-                      ((uint32_t)lit << 16) + __popc(run & places.all));
+                      ((uint32_t)balance << 16) + __popc(run & places.all));
     }
     __syncthreads();
 }
 
-/* Adds sums[k] of component k of the tile to those of its root. */
+/* Adds sums[k] of component k of the tile to those of its root, which is not forest_large: the
+ * foreground has none. */
 static __device__ inline void add_places(struct mask_flashes flashes, int root, uint32_t sum)
 {
-    const unsigned long long lit = (int16_t)(sum >> 16), in_places = sum & 0xffff;
+    const unsigned long long balance = (int16_t)(sum >> 16), in_places = sum & 0xffff;
     if (sum)
-        atomicAdd(flash_sums_of(flashes, root), (lit << 32) + in_places);
+        atomicAdd(flash_sums_of(flashes, root), (balance << 32) + in_places);
 }
 
 /* Whether the component of `area` pixels with this root is background. */

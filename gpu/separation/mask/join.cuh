@@ -96,8 +96,8 @@ static __global__ void __launch_bounds__(join_threads)
 
 /* Links each component of a tile straight to its root, to which its area is added, and which takes
  * the larger of what the two have lasted (unless lasting.lasted is NULL: then bits are not read);
- * not to forest_large. FLASHES: the same with
- * its pixels in places that flash. A block a tile. */
+ * not to forest_large. With FLASHES it also adds what the root wants of places (flash.cuh). A block
+ * takes a tile. */
 template <bool FLASHES>
 static __global__ void __launch_bounds__(tile_threads)
     sum_areas(struct mask_size size, const uint32_t *bits, struct mask_forest forest,

@@ -34,9 +34,9 @@ static __global__ void __launch_bounds__(tile_threads)
                  bool wide)
 {
     extern __shared__ __align__(16) unsigned char memory[];
-    const bool flash = has_places(flashes);
     bd_cuda_await();
     bd_cuda_let_follow();
+    const bool flash = has_places(flashes);
     union tile_shared *m = (union tile_shared *)memory;
     int y = tile_row(), i = tile_column(), tile = blockIdx.y * size.across + blockIdx.x;
     if (foreground && tile == 0 && threadIdx.x == 0)
@@ -60,24 +60,6 @@ static __global__ void __launch_bounds__(tile_threads)
         if (flash)
             *flash_sums_of(flashes, tile * tile_nodes + k) = 0;
     }
-}
-
-/* out: 255 where the picture of shadows after the median filter is set and the mask is not, else 0.
- * A block a tile; `wide` of all pictures. */
-static __global__ void __launch_bounds__(tile_threads)
-    median_shadows(struct mask_size size, uint8_t *out, const uint8_t *shadow, const uint8_t *mask,
-                   int side, bool wide)
-{
-    __shared__ struct median_memory m;
-    bd_cuda_await();
-    bd_cuda_let_follow();
-    int y = tile_row(), i = tile_column();
-    int64_t at = (int64_t)y * size.width + 32 * i;
-    int count = y < size.height ? size.width - 32 * i : 0;
-    load_bits(&m, size, shadow, NULL, side / 2, wide);
-    __syncthreads();
-    uint32_t w = median_word(&m, side) & ~load_bytes(mask + at, count, wide);
-    store_bytes(out + at, w, count, 255, wide);
 }
 
 /* kept: `median` without its components of fewer than `least` pixels (least <= 1: all of it) and,
@@ -350,7 +332,7 @@ static struct mask_turn turn_of(const struct bd_cuda_mask *work, int turn,
     if (!params->lasting || params->min_area <= 1)
         found.lasted = NULL;
     found.flashes.map = pictures->flashes;
-    found.flashes.sums = pictures->flashes.places ? work->flashing : NULL;
+    found.flashes.sums = pictures->flashes.own ? work->flashing : NULL;
     return found;
 }
 

@@ -115,4 +115,22 @@ static __device__ uint32_t median_word(struct median_memory *m, int side)
     return sum[7];
 }
 
+/* out: 255 where the picture of shadows after the median filter is set and the mask is not, else 0.
+ * A block a tile; `wide` of all pictures. */
+static __global__ void __launch_bounds__(tile_threads)
+    median_shadows(struct mask_size size, uint8_t *out, const uint8_t *shadow, const uint8_t *mask,
+                   int side, bool wide)
+{
+    __shared__ struct median_memory m;
+    bd_cuda_await();
+    bd_cuda_let_follow();
+    int y = tile_row(), i = tile_column();
+    int64_t at = (int64_t)y * size.width + 32 * i;
+    int count = y < size.height ? size.width - 32 * i : 0;
+    load_bits(&m, size, shadow, NULL, side / 2, wide);
+    __syncthreads();
+    uint32_t w = median_word(&m, side) & ~load_bytes(mask + at, count, wide);
+    store_bytes(out + at, w, count, 255, wide);
+}
+
 #endif

@@ -21,7 +21,7 @@ struct mask_turn {
     struct mask_forest clear; /* of the complement of `kept` */
     struct contact_object *objects;
     int *lasted;                 /* struct mask_lasting */
-    struct mask_flashes flashes; /* the same of both turns: the second part does not need it */
+    struct mask_flashes flashes; /* set by turn_of; the sums are not by turn */
 };
 
 struct bd_cuda_mask {
