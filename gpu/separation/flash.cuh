@@ -5,8 +5,7 @@
 #include "gpu/separation/state.cuh"
 
 /* The cells take a step with the frame in hand, on a stream of their own. What is enqueued after
- * the join comes after that step. Both can be captured; without a search both do nothing.
- */
+ * the join comes after that step. Both can be captured; without a search both do nothing. */
 enum bd_status bd_sep_follow_flashes(struct bd_cuda_separator *s,
                                      const struct bd_detect_params *params, int learn);
 enum bd_status bd_sep_join_flashes(struct bd_cuda_separator *s,
