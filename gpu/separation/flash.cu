@@ -211,14 +211,16 @@ enum bd_status bd_sep_follow_flashes(struct bd_cuda_separator *s,
     bd_sep_follow(s, step_cells, bd_sep_blocks((int64_t)across * down, bd_sep_threads), stepping);
     s->cuda->stream = stream;
     status = bd_cuda_launched(what);
-    return status == BD_OK ? bd_cuda_check(cudaEventRecord(flashes->learned, flashes->stream), what)
-                           : status;
+    if (status == BD_OK)
+        status = bd_cuda_check(cudaEventRecord(flashes->learned, flashes->stream), what);
+    flashes->forked = status == BD_OK;
+    return status;
 }
 
-enum bd_status bd_sep_join_flashes(struct bd_cuda_separator *s,
-                                   const struct bd_detect_params *params)
+enum bd_status bd_sep_join_flashes(struct bd_cuda_separator *s)
 {
-    if (!params->flash_quiet)
+    if (!s->flashes.forked)
         return BD_OK;
+    s->flashes.forked = 0;
     return bd_cuda_check(cudaStreamWaitEvent(s->cuda->stream, s->flashes.learned, 0), what);
 }

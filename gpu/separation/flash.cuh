@@ -4,12 +4,14 @@
 
 #include "gpu/separation/state.cuh"
 
-/* The cells take a step with the frame in hand, on a stream of their own. What is enqueued after
- * the join comes after that step. Both can be captured; without a search both do nothing. */
+/* The cells take a step with the frame in hand, on a stream of their own; nothing without a search.
+ * Can be captured. */
 enum bd_status bd_sep_follow_flashes(struct bd_cuda_separator *s,
                                      const struct bd_detect_params *params, int learn);
-enum bd_status bd_sep_join_flashes(struct bd_cuda_separator *s,
-                                   const struct bd_detect_params *params);
+
+/* What is enqueued after this comes after that step, if there is one. Can be captured. To be called
+ * after a failure too. */
+enum bd_status bd_sep_join_flashes(struct bd_cuda_separator *s);
 
 /* The frame in hand has no search for flashes. */
 enum bd_status bd_sep_pause_flashes(struct bd_cuda_separator *s);

@@ -300,7 +300,7 @@ enum bd_status bd_sep_find_at(struct bd_cuda_separator *s, const struct bd_detec
         status = find_shadows(s, params, &pictures);
     if (status == BD_OK)
         status = bd_sep_find_recurring(s, params, learn, rates, pictures.shadow);
-    const enum bd_status joined = bd_sep_join_flashes(s, params); /* after a failure too */
+    const enum bd_status joined = bd_sep_join_flashes(s);
     if (status == BD_OK)
         status = joined;
     return status == BD_OK ? bd_cuda_mask_filter(s->mask_work, s->turn, &pictures, params) : status;

@@ -119,7 +119,8 @@ struct bd_sep_flashes {
     uint8_t *own;                /* across x down: as in struct bd_cuda_flashes */
     int *known;                  /* a number, not 0: `earlier` is of the frame before */
     int *any;                    /* a number: cells whose own flashes make a place */
-    int paused; /* of the host: the frame before had no search, and the cells know it */
+    int forked; /* of the host: `learned` of the frame in hand has not been waited for */
+    int paused; /* the same: the frame before had no search, and the cells know it */
 };
 
 /* The parameters that all frames of a graph share. */

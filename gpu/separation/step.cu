@@ -69,7 +69,7 @@ static enum bd_status find(struct bd_cuda_separator *s, const struct bd_sep_step
     if (status == BD_OK)
         status = bd_cuda_sep_project(s, step->rounds, step->lambda);
     if (status != BD_OK)
-        bd_sep_join_flashes(s, &step->params);
+        bd_sep_join_flashes(s);
     return status == BD_OK ? bd_sep_find_at(s, &step->params, step->learn,
                                             bd_sep_rates_of(s, s->frames[s->buffer]))
                            : status;

@@ -194,7 +194,7 @@ void bd_flash_follow(struct bd_flash *flash, const uint8_t *frame, int quiet, bo
         return;
     }
     bd_pool_run(flash->pool, look_at_cells, &looking, flash->down);
-    if (!flash->known) /* there is no frame before: all is still */
+    if (!flash->known) /* there is no frame before: nothing moves */
         memset(flash->sights, 0, sights);
     for (size_t i = 0; i < sights; i++) {
         whole += (flash->sights[i] & bd_flash_whole) != 0;

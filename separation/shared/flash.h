@@ -5,14 +5,14 @@
  * looked at (bd_flash_row_step). A cell counts the pixels there that differ from those of the frame
  * before by more than bd_flash_reach grey levels in some channel.
  *
- * 1. A cell is still if 3/10 of these pixels or fewer have changed. It is quiet as long as it and
- *    the cells around it (eight, inside the picture) are still. It changes as a whole if 2/5 or
- *    more have changed.
+ * 1. A cell moves if a quarter of these pixels or more have changed, and changes as a whole if 2/5
+ *    have. It is quiet as long as neither it nor a cell around it (eight, inside the picture)
+ * moves.
  * 2. A cell flashes if it changes as a whole after it was quiet for `quiet` frames, unless more
  *    than a quarter of all cells change as a whole: that is the light. The flash counts once the
  *    cell has been quiet for `quiet` frames again, and never if it is not. The cell is lit until it
- *    is not still without a flash; then it is crossed, until it flashes again.
- * 3. A cell that is not still without a flash, after it was quiet for a frame or more, has seen
+ *    moves without a flash; then it is crossed, until it flashes again.
+ * 3. A cell that moves without a flash, after it was quiet for a frame or more, has seen
  *    something pass. That takes back one flash that counted: fast traffic seems to flash at times.
  * 4. A place is a cell with two flashes that count or more (bd_flash_most at most), and each of the
  *    cells around it.
@@ -72,7 +72,7 @@ BD_RULE int bd_flash_pixels(int width, int height, int cell_power, int x, int y)
 
 /* What a frame shows of a cell: a sum. */
 enum bd_flash_sight {
-    bd_flash_moves = 1,  /* it is not still */
+    bd_flash_moves = 1,
     bd_flash_whole = 2,  /* it changes as a whole */
     bd_flash_differs = 4 /* some pixel differs, by however little */
 };
@@ -80,7 +80,7 @@ enum bd_flash_sight {
 /* changed: of the `pixels` that are looked at. */
 BD_RULE uint8_t bd_flash_see(int changed, int pixels, bool differs)
 {
-    return (uint8_t)((10 * changed > 3 * pixels ? bd_flash_moves : 0) |
+    return (uint8_t)((4 * changed >= pixels ? bd_flash_moves : 0) |
                      (5 * changed >= 2 * pixels ? bd_flash_whole : 0) |
                      (differs ? bd_flash_differs : 0));
 }

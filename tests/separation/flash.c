@@ -60,7 +60,7 @@ static void change_pixels(struct film *film, const struct plain *p, int cell, in
         }
 }
 
-/* A cell changes as a whole or, now and then, just so or just not; or it is just not still. */
+/* A cell changes as a whole or, now and then, just so or just not; or it just moves. */
 static void change_cell(struct film *film, const struct plain *p, int x, int y)
 {
     int pixels, count;
@@ -70,7 +70,7 @@ static void change_cell(struct film *film, const struct plain *p, int x, int y)
     count_pixels(p, film->frame, cell, 0, &pixels);
     count = film->calm || one_in(film, 2) ? pixels : (2 * pixels + 4) / 5 - one_in(film, 8);
     if (!film->calm && one_in(film, 12))
-        count = 3 * pixels / 10 + one_in(film, 2);
+        count = (pixels + 3) / 4 - one_in(film, 2);
     change_pixels(film, p, cell, count,
                   !film->calm && one_in(film, 8) ? 20
                   : one_in(film, 2)              ? 21
@@ -87,18 +87,18 @@ static void blink(struct film *film, const struct plain *p, struct sign *sign)
     sign->due = film->quiet + between(&film->seed, film->calm ? 1 : 0, film->calm ? 10 : 4);
 }
 
-/* What is not still in every other frame, and never whole, takes back all flashes. */
+/* What moves in every other frame, and never as a whole, takes back all flashes. */
 static void pass(struct film *film, const struct plain *p, const struct sign *sign)
 {
     const int cell = sign->y * p->across + sign->x;
     int pixels;
     count_pixels(p, film->frame, cell, 0, &pixels);
     if (film->number % 2)
-        change_pixels(film, p, cell, 3 * pixels / 10 + 1, 60);
+        change_pixels(film, p, cell, (pixels + 3) / 4, 60);
 }
 
 /* The light changes in all cells, or in as few as make light, or in as many as do not, beside
- * two that are not still but not whole; from a sign on, or from anywhere. */
+ * two that move but not as a whole; from a sign on, or from anywhere. */
 static void change_light(struct film *film, const struct plain *p)
 {
     const int cells = cells_of(p), sign = film->signs[0].y * p->across + film->signs[0].x;
@@ -107,7 +107,7 @@ static void change_light(struct film *film, const struct plain *p)
     for (int i = 0; i < cells && i < count + 2; i++) {
         int pixels, cell = (from + i) % cells;
         count_pixels(p, film->frame, cell, 0, &pixels);
-        change_pixels(film, p, cell, i < count ? pixels : 3 * pixels / 10 + 1, 30);
+        change_pixels(film, p, cell, i < count ? pixels : (pixels + 3) / 4, 30);
     }
 }
 

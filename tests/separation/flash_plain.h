@@ -16,7 +16,7 @@ struct plain {
     int frames; /* since the pause, without repeated ones */
     bool searched;
     uint8_t last[most_pixels * 3];
-    bool moved[most_history][most_cells]; /* a cell was not still */
+    bool moved[most_history][most_cells]; /* a cell moved */
     bool flashes[most_history][most_cells];
     int counted[most_cells];
     bool place[most_cells], lit[most_cells], crossed[most_cells]; /* the latter of places */
@@ -67,7 +67,7 @@ static bool was_quiet(const struct plain *p, int cell, int from, int to)
     return true;
 }
 
-/* Whether the cell was not still at some time, the last one with (or without) a flash. */
+/* Whether the cell moved at some time, the last one with (or without) a flash. */
 static bool changed_last(const struct plain *p, int cell, bool with_flash)
 {
     for (int t = p->frames - 1; t >= 0; t--)
@@ -103,7 +103,7 @@ static void follow(struct plain *p, const uint8_t *f, int quiet, bool learn)
     const int now = p->frames++;
     for (int i = 0; i < cells_of(p); i++) {
         const int count = now ? count_pixels(p, f, i, 20, &pixels) : 0;
-        p->moved[now][i] = now && count > pixels * 3 / 10.0;
+        p->moved[now][i] = now && count >= pixels / 4.0;
         wholes += whole[i] = now && count >= pixels * 2 / 5.0;
     }
     memcpy(p->last, f, (size_t)p->width * (size_t)p->height * (size_t)p->channels);

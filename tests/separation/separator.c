@@ -50,7 +50,7 @@ static uint8_t byte(double v)
 }
 
 /* A smooth background with a little noise, `light` times as bright; a square of another colour with
- * its corner at (x, y) unless x < 0. */
+ * its corner at (x, y), also where that is left of the picture, unless y < 0. */
 static void draw(uint8_t *picture, int channels, int frame, double light, int x, int y)
 {
     for (int v = 0; v < height; v++)
@@ -58,7 +58,7 @@ static void draw(uint8_t *picture, int channels, int frame, double light, int x,
             for (int c = 0; c < channels; c++) {
                 uint32_t i = (uint32_t)((v * width + u) * channels + c);
                 double value = light * (60 + u + 0.5 * v + 10 * c);
-                if (x >= 0 && u >= x && u < x + side && v >= y && v < y + side)
+                if (y >= 0 && u >= x && u < x + side && v >= y && v < y + side)
                     value = c == 1 ? 30 : 220;
                 value += (double)(hash(i * 7919u + (uint32_t)frame) % 7) - 3;
                 picture[i] = byte(value);
@@ -211,7 +211,7 @@ static void test_many_slides(void **state)
         check_crossing(&scene);
         int learned = 0, slides = test_quick() ? 2000 : 10000;
         for (int i = 0; i < slides; i++) {
-            push(&scene, 1, i % 200 < 80 ? i % 200 : -1, 20);
+            push(&scene, 1, i % 200 - side, i % 200 < width + side ? 20 : -1);
             learned += scene.out.learned;
         }
         assert_in_range(learned, slides - 10, slides);
@@ -630,7 +630,7 @@ static void test_known_background(void **state)
 static void draw_lap(struct scene *scene, int frame)
 {
     int channels = scene->channels;
-    draw(scene->picture, channels, frame, 1, frame % 100 < 70 ? frame % 70 : -1, 20);
+    draw(scene->picture, channels, frame, 1, frame % 70, frame % 100 < 70 ? 20 : -1);
     for (int y = 0; frame >= 300 && y < height; y++)
         for (int x = 0; x < width / 2; x++)
             for (int c = 0; c < channels; c++) {
