@@ -6,14 +6,14 @@
  * before by more than bd_flash_reach grey levels in some channel.
  *
  * 1. A cell moves if a quarter of these pixels or more have changed, and changes as a whole if 2/5
- *    have. It is quiet as long as neither it nor a cell around it (eight, inside the picture)
- * moves.
+ *    have. It is quiet as long as neither it nor one of the cells around it (eight, inside the
+ *    picture) moves.
  * 2. A cell flashes if it changes as a whole after it was quiet for `quiet` frames, unless more
  *    than a quarter of all cells change as a whole: that is the light. The flash counts once the
  *    cell has been quiet for `quiet` frames again, and never if it is not. The cell is lit until it
  *    moves without a flash; then it is crossed, until it flashes again.
- * 3. A cell that moves without a flash, after it was quiet for a frame or more, has seen
- *    something pass. That takes back one flash that counted: fast traffic seems to flash at times.
+ * 3. A cell that moves without a flash, after it was quiet for a frame or more, has seen something
+ *    pass. That takes back one flash that counted: fast traffic seems to flash at times.
  * 4. A place is a cell with two flashes that count or more (bd_flash_most at most), and each of the
  *    cells around it.
  * 5. A component of the mask is background if 2/3 of its pixels or more are in places, and those in
