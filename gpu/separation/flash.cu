@@ -119,17 +119,15 @@ __global__ __launch_bounds__(bd_sep_threads) void step_cells(const __grid_consta
     const int x = c % now.across, y = c / now.across;
     if (y >= now.down)
         return;
-    int around = 0;
-    for (int row = max(y - 1, 0); row <= min(y + 1, now.down - 1); row++)
-        for (int column = max(x - 1, 0); column <= min(x + 1, now.across - 1); column++)
-            around |= now.sights[row * now.across + column];
+    const int around = bd_flash_around(now.sights, now.across, now.down, x, y);
     const bool local = bd_flash_is_local(whole, now.across * now.down);
     const struct bd_flash_cell before = now.cells[c];
     const struct bd_flash_cell cell =
         bd_flash_step(before, now.sights[c], around, local, now.quiet, now.learn);
-    const int place = cell.flashes >= bd_flash_place, was = before.flashes >= bd_flash_place;
+    const uint8_t own = bd_flash_own(cell);
+    const int place = own & bd_flash_is_place, was = bd_flash_own(before) & bd_flash_is_place;
     now.cells[c] = cell;
-    now.own[c] = (uint8_t)((place ? bd_flash_is_place : 0) | cell.last);
+    now.own[c] = own;
     if (place != was)
         atomicAdd(now.any, place - was);
 }

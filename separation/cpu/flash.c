@@ -27,7 +27,7 @@ struct bd_flash {
     uint16_t *changed;       /* threads x across: pixels that have changed in a row of cells */
     uint8_t *sights;         /* down + 2 rows of across + 2: enum bd_flash_sight, 0 at borders */
     struct bd_flash_cell *cells; /* across x down */
-    uint8_t *places;             /* the same */
+    uint8_t *own, *places;       /* the same: the cells' own flags, and the map of places */
     struct sums *sums;           /* one a run of a mask */
 };
 
@@ -52,11 +52,12 @@ enum bd_status bd_flash_create(struct bd_flash **out, struct bd_pool *pool,
             calloc((size_t)bd_pool_threads(pool) * (size_t)flash->across, sizeof *flash->changed);
         flash->sights = calloc((size_t)(flash->across + 2) * (size_t)(flash->down + 2), 1);
         flash->cells = calloc(cells, sizeof *flash->cells);
+        flash->own = calloc(cells, 1);
         flash->places = calloc(cells, 1);
         flash->sums = malloc(bd_components_most(width, height) * sizeof *flash->sums);
     }
     if (!flash || !flash->earlier || !flash->lines || !flash->changed || !flash->sights ||
-        !flash->cells || !flash->places || !flash->sums)
+        !flash->cells || !flash->own || !flash->places || !flash->sums)
         return bd_fail(BD_ERROR_MEMORY, "no memory for the cells of %d x %d pixels", width, height);
     return BD_OK;
 }
@@ -71,6 +72,7 @@ void bd_flash_destroy(struct bd_flash **inout)
     free(flash->changed);
     free(flash->sights);
     free(flash->cells);
+    free(flash->own);
     free(flash->places);
     free(flash->sums);
     free(flash);
@@ -85,7 +87,6 @@ static size_t cells_of(const struct bd_flash *flash)
 void bd_flash_reset(struct bd_flash *flash)
 {
     memset(flash->cells, 0, cells_of(flash) * sizeof *flash->cells);
-    memset(flash->places, 0, cells_of(flash));
     flash->known = flash->searched = flash->any = false;
 }
 
@@ -147,13 +148,15 @@ static bool step_cells(struct bd_flash *flash, bool local, int quiet, bool learn
     bool any = false;
     for (int y = 0; y < flash->down; y++) {
         struct bd_flash_cell *cells = flash->cells + (size_t)y * (size_t)flash->across;
+        uint8_t *own = flash->own + (size_t)y * (size_t)flash->across;
         const uint8_t *at = sights_of(flash, y);
         for (int x = 0; x < flash->across; x++, at++) {
             const int above = at[-next - 1] | at[-next] | at[-next + 1];
             const int below = at[next - 1] | at[next] | at[next + 1];
             const int around = above | at[-1] | *at | at[1] | below;
             cells[x] = bd_flash_step(cells[x], *at, around, local, quiet, learn);
-            any |= cells[x].flashes >= bd_flash_place;
+            own[x] = bd_flash_own(cells[x]);
+            any |= own[x] & bd_flash_is_place;
         }
     }
     return any;
@@ -161,22 +164,13 @@ static bool step_cells(struct bd_flash *flash, bool local, int quiet, bool learn
 
 static void mark_places(struct bd_flash *flash)
 {
-    memset(flash->places, 0, cells_of(flash));
-    for (int y = 0; y < flash->down; y++)
-        for (int x = 0; x < flash->across; x++) {
-            if (flash->cells[y * flash->across + x].flashes < bd_flash_place)
-                continue;
-            for (int row = y > 0 ? y - 1 : 0; row <= y + 1 && row < flash->down; row++)
-                for (int column = x > 0 ? x - 1 : 0; column <= x + 1 && column < flash->across;
-                     column++)
-                    flash->places[row * flash->across + column] = bd_flash_is_place;
-        }
-    for (size_t i = 0; i < cells_of(flash); i++)
-        if (flash->places[i])
-            flash->places[i] |= flash->cells[i].last;
+    const int across = flash->across, down = flash->down;
+    for (int y = 0; y < down; y++)
+        for (int x = 0; x < across; x++)
+            flash->places[y * across + x] = bd_flash_place_at(flash->own, across, down, x, y);
 }
 
-static void pause(struct bd_flash *flash)
+static void pause_cells(struct bd_flash *flash)
 {
     for (size_t i = 0; flash->known && i < cells_of(flash); i++)
         flash->cells[i] = bd_flash_pause(flash->cells[i]);
@@ -190,7 +184,7 @@ void bd_flash_follow(struct bd_flash *flash, const uint8_t *frame, int quiet, bo
     int whole = 0, all = 0;
     flash->searched = quiet > 0;
     if (!quiet) {
-        pause(flash);
+        pause_cells(flash);
         return;
     }
     bd_pool_run(flash->pool, look_at_cells, &looking, flash->down);

@@ -44,7 +44,7 @@ enum {
     bd_flash_most_quiet = 250 /* frames */
 };
 
-/* Flags of a cell; in the map of places, lit and crossed are set where there is a place only. */
+/* Flags of a cell: its own, and in the map of places, which has lit and crossed in places only. */
 enum bd_flash_flag { bd_flash_is_place = 1, bd_flash_is_lit = 2, bd_flash_is_crossed = 4 };
 
 /* What is known of a cell. */
@@ -120,6 +120,30 @@ BD_RULE struct bd_flash_cell bd_flash_pause(struct bd_flash_cell cell)
 {
     cell.quiet = cell.waits = cell.last = 0;
     return cell;
+}
+
+/* A cell's own flags: bd_flash_is_place if its flashes make a place of it and those around it. */
+BD_RULE uint8_t bd_flash_own(struct bd_flash_cell cell)
+{
+    return (uint8_t)((cell.flashes >= bd_flash_place ? bd_flash_is_place : 0) | cell.last);
+}
+
+/* All flags that cell (x, y) or one of those around it has; flags: across x down cells. */
+BD_RULE int bd_flash_around(const uint8_t *flags, int across, int down, int x, int y)
+{
+    const int left = x > 0 ? x - 1 : 0, top = y > 0 ? y - 1 : 0;
+    int all = 0;
+    for (int row = top; row <= y + 1 && row < down; row++)
+        for (int column = left; column <= x + 1 && column < across; column++)
+            all |= flags[row * across + column];
+    return all;
+}
+
+/* The flags of cell (x, y) in the map of places, by the cells' own. */
+BD_RULE uint8_t bd_flash_place_at(const uint8_t *own, int across, int down, int x, int y)
+{
+    const bool place = bd_flash_around(own, across, down, x, y) & bd_flash_is_place;
+    return place ? (uint8_t)(own[y * across + x] | bd_flash_is_place) : 0;
 }
 
 /* Whether a component of `area` pixels is background. balance: its pixels in places that are lit,

@@ -134,10 +134,9 @@ struct bd_separation_ops {
      * by detect at the latest. */
     enum bd_status (*project)(void *state, int rounds, float lambda);
     /* The mask and the guard from |f - l|; learns noise levels, ages, visits and what moves in
-     * place (not with learn = 0), with params->looks where images are mirrored,
-     * and with params->flash_quiet where the picture flashes (with learn = 0, it follows the cells
-     * only): separation/shared/mask.h,
-     * recurrence.h, mirror.h and flash.h. */
+     * place (not with learn = 0), with params->looks where images are mirrored, and with
+     * params->flash_quiet where the picture flashes (with learn = 0, it follows the cells only):
+     * separation/shared/mask.h, recurrence.h, mirror.h and flash.h. */
     enum bd_status (*detect)(void *state, const struct bd_detect_params *params, int learn);
     /* May be NULL: project, detect and finish of the frame in hand in one call. */
     enum bd_status (*step)(void *state, int rounds, float lambda,

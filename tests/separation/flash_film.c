@@ -27,18 +27,14 @@ static bool is_in(const struct box *box, int x, int y)
     return x >= box->x && x < box->x + box->across && y >= box->y && y < box->y + box->down;
 }
 
-/* A wall with noise, the sign while it is on, and up to two walkers; NULL: there is none. */
-static void draw(uint8_t *picture, int channels, int number, bool on, const struct box *walkers,
-                 int count)
+/* A wall with noise, the sign while it is on, and a walker; NULL: there is none. */
+static void draw(uint8_t *picture, int channels, int number, bool on, const struct box *walker)
 {
-    static const uint8_t colours[4][3] = {
-        { 120, 110, 100 }, { 240, 60, 30 }, { 30, 60, 200 }, { 20, 30, 25 }
-    };
+    static const uint8_t colours[3][3] = { { 120, 110, 100 }, { 240, 60, 30 }, { 30, 60, 200 } };
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++) {
-            int kind = on && is_in(&sign, x, y);
-            for (int i = 0; i < count; i++)
-                kind = is_in(&walkers[i], x, y) ? 2 + i : kind;
+            const bool walks = walker && is_in(walker, x, y);
+            const int kind = walks ? 2 : on && is_in(&sign, x, y);
             for (int c = 0; c < channels; c++) {
                 const uint32_t i = (uint32_t)((y * width + x) * channels + c);
                 const int noise = (int)(hash(i * 7919u + (uint32_t)number) % 9) - 4;
@@ -89,11 +85,11 @@ static void check_sign(const char *name, int channels, int min_area, int lasting
         assert_int_equal(ops->create(backends[i], &shape, &states[i]), BD_OK);
         assert_int_equal(ops->reset(states[i]), BD_OK);
     }
-    draw(l, channels, 1000, false, NULL, 0);
+    draw(l, channels, 1000, false, NULL);
     for (int frame = 0; frame < 60; frame++) {
         const bool on = frame / 10 % 2;
         struct bd_separation out[2];
-        draw(f, channels, frame, on, NULL, 0);
+        draw(f, channels, frame, on, NULL);
         for (int i = 0; i < 2; i++) {
             const struct bd_separation_ops *ops = backends[i]->ops->separation;
             assert_int_equal(ops->load(states[i], f, (int64_t)width * channels), BD_OK);
@@ -158,7 +154,7 @@ static struct shares separate(const char *name, double rate, int times, double f
     assert_int_equal(bd_backend_open(&backend, name, 2), BD_OK);
     assert_int_equal(bd_separator_create(&separator, backend, &options), BD_OK);
     for (int i = 0; i < 20; i++) {
-        draw(picture, 3, 1000 + i, false, NULL, 0);
+        draw(picture, 3, 1000 + i, false, NULL);
         assert_int_equal(bd_separator_look_ahead(separator, picture, (int64_t)width * 3), BD_OK);
     }
     assert_int_equal(bd_separator_initialise(separator), BD_OK);
@@ -168,7 +164,7 @@ static struct shares separate(const char *name, double rate, int times, double f
         struct box walker;
         const bool is_below = walk(&walker, 80, 60, time, 4);
         const bool is_in_front = !is_below && walk(&walker, 22, speed, time, from);
-        draw(picture, 3, number, (int)(2 * time) % 2, &walker, is_below || is_in_front);
+        draw(picture, 3, number, (int)(2 * time) % 2, is_below || is_in_front ? &walker : NULL);
         assert_int_equal(
             bd_separator_push(separator, picture, (int64_t)width * 3, frame / rate, &out), BD_OK);
         if (time >= 3 && time < 6.7 && share(out.mask, &sign) > shares.sign)

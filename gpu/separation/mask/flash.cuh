@@ -26,16 +26,6 @@ static __device__ inline unsigned long long *flash_sums_of(struct mask_flashes f
     return &flashes.sums[root / tile_nodes * (tile_nodes / 2) + root % tile_nodes];
 }
 
-/* The flags of a cell in the map of places. */
-static __device__ inline int place_at(const struct bd_cuda_flashes &map, int x, int y)
-{
-    int near = 0;
-    for (int row = max(y - 1, 0); row <= min(y + 1, map.down - 1); row++)
-        for (int column = max(x - 1, 0); column <= min(x + 1, map.across - 1); column++)
-            near |= map.own[row * map.across + column];
-    return near & bd_flash_is_place ? map.own[y * map.across + x] | bd_flash_is_place : 0;
-}
-
 /* The pixels of word (y, i) in places, and those of them that are lit and crossed. */
 struct place_bits {
     uint32_t all, lit, crossed;
@@ -48,7 +38,9 @@ static __device__ inline struct place_bits load_places(const struct bd_cuda_flas
     struct place_bits bits = {};
     for (int b = 0; b < 32; b += side) {
         const int x = (32 * i + b) >> map.power;
-        const int place = x < map.across ? place_at(map, x, y >> map.power) : 0;
+        const int place = x < map.across
+                              ? bd_flash_place_at(map.own, map.across, map.down, x, y >> map.power)
+                              : 0;
         const uint32_t pixels = (uint32_t)(((uint64_t)1 << side) - 1) << b;
         bits.all |= place ? pixels : 0;
         bits.lit |= place & bd_flash_is_lit ? pixels : 0;

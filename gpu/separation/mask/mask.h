@@ -50,9 +50,7 @@ struct bd_cuda_mirrors {
 
 /* Where the picture flashes (separation/shared/flash.h). Pointers are to device memory. */
 struct bd_cuda_flashes {
-    /* A cell's own flags: bd_flash_is_place if its flashes make it and those around it places, and
-     * bd_flash_is_lit or bd_flash_is_crossed, in a place or not. NULL: there is no search. */
-    const uint8_t *own;
+    const uint8_t *own;      /* bd_flash_own of each cell; NULL: there is no search */
     const int *any;          /* not 0: there are places */
     int across, down, power; /* cells in a row and a column of them; bd_recurrence_cell_power */
 };
