@@ -274,16 +274,19 @@ static struct bd_cuda_mask_pictures pictures_of(struct bd_cuda_separator *s,
 
 /* Shadows and what is background in other light, to the turn's shadow. */
 static enum bd_status find_shadows(struct bd_cuda_separator *s,
-                                   const struct bd_detect_params *params,
+                                   const struct bd_detect_params *params, int learn,
+                                   const struct bd_sep_rates *rates,
                                    const struct bd_cuda_mask_pictures *pictures)
 {
     const int width = s->shape.width, height = s->shape.height;
     uint8_t *const all = bd_sep_turn_of(s)->shadow;
     uint8_t *const known = params->illumination ? s->known_shadow : all;
+    const struct bd_cuda_shadow_colours colours = { s->shadow_scene, rates ? &rates->look : NULL,
+                                                    params->look, learn };
     enum bd_status status = BD_OK;
     if (looks_by_colour(s, params))
-        status = bd_cuda_shadow_find(s->cuda, known, pictures->raw, s->f, pictures->background,
-                                     width, height);
+        status = bd_cuda_shadow_find(s->cuda, known, &colours, pictures->raw, s->f,
+                                     pictures->background, width, height);
     if (status == BD_OK && params->illumination)
         status = bd_cuda_illumination_find(s->cuda, all, pictures->raw,
                                            looks_by_colour(s, params) ? known : NULL, s->f,
@@ -297,7 +300,7 @@ enum bd_status bd_sep_find_at(struct bd_cuda_separator *s, const struct bd_detec
     const struct bd_cuda_mask_pictures pictures = pictures_of(s, params, rates);
     enum bd_status status = find_changed(s, params);
     if (status == BD_OK)
-        status = find_shadows(s, params, &pictures);
+        status = find_shadows(s, params, learn, rates, &pictures);
     if (status == BD_OK)
         status = bd_sep_find_recurring(s, params, learn, rates, pictures.shadow);
     const enum bd_status joined = bd_sep_join_flashes(s);

@@ -5,6 +5,7 @@
 #include "gpu/qr/cholesky.h"
 #include "gpu/separation/flash.cuh"
 #include "gpu/separation/gram.cuh"
+#include "gpu/separation/mask/shadow.cuh"
 #include "gpu/separation/state.cuh"
 
 static const char *const what = "the separator";
@@ -77,6 +78,7 @@ static void sep_destroy(void *arg)
                              s->gram_work,
                              s->age,
                              s->known_shadow,
+                             s->shadow_scene,
                              s->guard,
                              s->aged,
                              s->still,
@@ -237,6 +239,7 @@ static enum bd_status take_memory(struct bd_cuda_separator *s)
     take(&a, (uint8_t **)&s->gram_work, (int64_t)work);
     take(&a, &s->age, s->pitch);
     take(&a, &s->known_shadow, s->pitch);
+    take(&a, &s->shadow_scene, 1);
     take(&a, &s->guard, s->pitch);
     take(&a, &s->aged, s->pitch / 4);
     take(&a, &s->still, s->pitch);
@@ -357,6 +360,8 @@ static enum bd_status sep_reset(void *arg)
         error = cudaMemsetAsync(moving->places, 0, cells, stream);
     if (error == cudaSuccess)
         error = cudaMemsetAsync(moving->any, 0, 2 * sizeof *moving->any, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(s->shadow_scene, 0, sizeof *s->shadow_scene, stream);
     moving->looks = moving->followed = moving->stale = 0;
     s->ghosts_pending = 0;
     status = bd_cuda_check(error, "forgetting what the separator learned");

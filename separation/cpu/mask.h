@@ -42,10 +42,6 @@ void bd_mask_trim(struct bd_mask_work *work, uint8_t *mask, const uint8_t *plain
 /* dst := src dilated by `radius` rows and columns. dst must not be src. */
 void bd_mask_dilate(struct bd_mask_work *work, uint8_t *dst, const uint8_t *src, int radius);
 
-/* shadow: 1 where a pixel of `mask` is shadow, else 0. f and l are frame and background, rgb. */
-void bd_shadow_find(struct bd_mask_work *work, uint8_t *shadow, const uint8_t *mask,
-                    const uint8_t *f, const uint8_t *l);
-
 /* Sets shadow where a pixel of `candidates` is background in other light, and leaves it alone
  * elsewhere. candidates: the mask without its shadows. f and l are frame and background. */
 void bd_illumination_find(struct bd_mask_work *work, uint8_t *shadow, const uint8_t *candidates,

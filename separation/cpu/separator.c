@@ -33,6 +33,7 @@ static void sep_destroy(void *arg)
     bd_mask_work_destroy(&state->mask_work);
     bd_recurrence_destroy(&state->recurrence);
     bd_mirror_destroy(&state->places);
+    bd_shadow_destroy(&state->shadows);
     bd_flash_destroy(&state->flash);
     free(state);
 }
@@ -127,6 +128,8 @@ static enum bd_status sep_create(struct bd_backend *backend,
     if (status == BD_OK)
         status = bd_mirror_create(&state->places, shape->width, shape->height);
     if (status == BD_OK)
+        status = bd_shadow_create(&state->shadows, bd_pool_threads(state->pool));
+    if (status == BD_OK)
         status = bd_flash_create(&state->flash, state->pool, shape);
     if (status != BD_OK) {
         sep_destroy(state);
@@ -153,6 +156,7 @@ static enum bd_status sep_reset(void *arg)
     memset(state->earlier, 0, (size_t)state->m);
     bd_recurrence_reset(state);
     bd_mirror_reset(&state->places);
+    bd_shadow_reset(&state->shadows);
     bd_flash_reset(state->flash);
     state->ghost_pixels = 0;
     bd_sep_forget_products(state);
@@ -295,14 +299,15 @@ static void learn_chunk(void *arg, int64_t chunk, int thread)
 }
 
 /* Shadows and what is background in other light. */
-static void find_shadows(struct bd_cpu_separator *state, const struct bd_detect_params *params)
+static void find_shadows(struct bd_cpu_separator *state, const struct bd_detect_params *params,
+                         bool learn)
 {
     /* Without colour any dark thing on a plain background would pass for a shadow. */
     if (!params->shadows || state->shape.channels == 1)
         memset(state->shadow, 0, (size_t)state->pixels);
     else
-        bd_shadow_find(state->mask_work, state->shadow, state->raw, state->frame,
-                       state->set.background);
+        bd_shadow_find(state->mask_work, state->shadow, &state->shadows, state->raw, state->frame,
+                       state->set.background, learn && bd_mirror_is_evidence(params->look));
     if (!params->illumination)
         return;
     bd_mask_leave_out(state->mask_work, state->scratch, state->raw, state->shadow);
@@ -361,7 +366,7 @@ static enum bd_status sep_detect(void *arg, const struct bd_detect_params *param
     state->changed = compare(&now);
     state->due = false;
     bd_flash_follow(state->flash, state->frame, params->flash_quiet, learn);
-    find_shadows(state, params);
+    find_shadows(state, params, learn);
     bd_recurrence_find(state, params, learn);
     if (params->follows || (params->evidence && !params->mirrors))
         return BD_OK;

@@ -1,17 +1,133 @@
-/* The search for shadows. */
+/* The search for shadows. Two passes over the rows of a strip leave flags: which pixels may be
+ * shadow, and which are near one that is certain, by their colour or as grey shadows. */
+#include "separation/cpu/shadow.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 #include "separation/cpu/neighbourhood.h"
 
 enum { channels = 3, reach = bd_shadow_reach };
 
+/* Flags of a pixel while shadows are looked for. In `shadow`: it may be one. In work->picture: it
+ * is within reach, along its row, of one that is certain. */
+enum flag { grey = 1, coloured = 2, object = 4 /* in `shadow` only: it is not certain */ };
+
+/* Of the sums of a neighbourhood, in place of f f, f l and l l: f, and above it l, of a channel. In
+ * place of the count: that, how many have colours of shadows, and (l, l) of pairs. */
+enum { l_bit = 16, coloured_bit = 5, pairs_bit = 10 };
+
 struct search {
     struct bd_mask_work *work;
     uint8_t *shadow;
     const uint8_t *mask, *f, *l;
+    struct bd_shadow_colours *colours; /* NULL: none is known, and none is learned */
+    bool evidence;
+    /* Of the strip in hand: */
+    const uint8_t *kinds;             /* of colours */
+    struct bd_shadow_evidence *added; /* by the thread; NULL: the frame is no evidence */
 };
 
-/* The plausible pixels of a row; shadow := those, where the row is the strip's own. */
+static int light(const uint8_t *pixel)
+{
+    return pixel[0] + pixel[1] + pixel[2];
+}
+
+static int difference(const uint8_t *from, const uint8_t *to)
+{
+    return bd_illumination_difference(light(from), light(to), channels);
+}
+
+/* (l, l) of the pairs that belong to pixel p, of column x and row y. */
+static uint32_t texture(const struct search *search, size_t p, int x, int y)
+{
+    const struct bd_mask_work *work = search->work;
+    const uint8_t *l = search->l + channels * p;
+    const int right = x + 1 < work->width ? difference(l, l + channels) : 0;
+    const int down =
+        y + 1 < work->height ? difference(l, l + (size_t)channels * (size_t)work->width) : 0;
+    return (uint32_t)(right * right + down * down);
+}
+
+/* Sums of a row, for the colours of neighbourhoods; shadow := `coloured` by a pixel's own colour.
+ */
+static void take_colours(const void *arg, struct bd_sums sums, int y, bool own)
+{
+    const struct search *search = arg;
+    const int width = search->work->width;
+    const size_t first = (size_t)y * (size_t)width;
+    const uint8_t *row = search->mask + first, *end = row + width;
+    for (const uint8_t *at = row; (at = bd_mask_next(at, end)); at++) {
+        const int x = (int)(at - row);
+        const size_t p = first + (size_t)x;
+        const uint8_t *f = search->f + channels * p, *l = search->l + channels * p;
+        const uint32_t values[] = { f[0], f[1], f[2] }, below[] = { l[0], l[1], l[2] };
+        const int colour = bd_shadow_colour(values, below, 1);
+        const bool shadow = colour >= 0 && search->kinds[colour] == bd_shadow_of_shadows;
+        if (own && shadow)
+            search->shadow[p] = coloured;
+        sums.ff[x + reach] = values[0] + (below[0] << l_bit);
+        sums.fl[x + reach] = values[1] + (below[1] << l_bit);
+        sums.ll[x + reach] = values[2] + (below[2] << l_bit);
+        sums.count[x + reach] =
+            1 + ((uint32_t)shadow << coloured_bit) + (texture(search, p, x, y) << pairs_bit);
+        bd_sums_use(sums, x + reach, x + reach + 1);
+    }
+}
+
+/* The pairs of pixel p become evidence of a colour. */
+static void add_pairs(const struct search *search, struct bd_shadow_evidence *colour, size_t p,
+                      int x, int y)
+{
+    const size_t width = (size_t)search->work->width;
+    const size_t steps[] = { 1, width };
+    const bool inside[] = { x + 1 < search->work->width, y + 1 < search->work->height };
+    for (int i = 0; i < 2; i++) {
+        const size_t q = p + steps[i];
+        if (!inside[i] || !search->mask[q])
+            continue;
+        const int f = difference(search->f + channels * p, search->f + channels * q);
+        const int l = difference(search->l + channels * p, search->l + channels * q);
+        colour->pairs++;
+        colour->ff += f * f;
+        colour->fl += f * l;
+        colour->ll += l * l;
+    }
+}
+
+/* work->picture := `coloured` within reach of a pixel that is certain by its colour; shadow gets
+ * `object` where none is certain as a grey one. */
+static void judge_colours(const void *arg, struct bd_sums sum, int y)
+{
+    const struct search *search = arg;
+    const struct bd_mask_work *work = search->work;
+    const size_t first = (size_t)y * (size_t)work->width;
+    const uint8_t *row = search->mask + first, *end = row + work->width;
+    uint8_t *near = work->picture + first;
+    struct bd_total total = BD_TOTAL_NONE;
+    for (const uint8_t *at = row; (at = bd_mask_next(at, end)); at++) {
+        const int x = (int)(at - row);
+        bd_total_move(&total, sum, reach, x);
+        const uint32_t low = (1u << l_bit) - 1, few = (1u << coloured_bit) - 1;
+        const uint32_t f[] = { total.ff & low, total.fl & low, total.ll & low };
+        const uint32_t l[] = { total.ff >> l_bit, total.fl >> l_bit, total.ll >> l_bit };
+        const uint32_t count = total.count & few;
+        const int colour = count < bd_shadow_least_count ? -1 : bd_shadow_colour(f, l, count);
+        if (colour < 0)
+            continue;
+        if (search->added && count >= bd_shadow_least_around)
+            add_pairs(search, &search->added[colour], first + (size_t)x, x, y);
+        if (search->kinds[colour] == bd_shadow_of_objects &&
+            total.count >> pairs_bit >= bd_shadow_least_texture * count)
+            search->shadow[first + (size_t)x] |= object;
+        if (search->kinds[colour] == bd_shadow_of_shadows &&
+            (total.count >> coloured_bit & few) >= bd_shadow_least_count)
+            for (int u = x < reach ? 0 : x - reach; u <= x + reach && u < work->width; u++)
+                near[u] = coloured;
+    }
+}
+
+/* The plausible pixels of a row; shadow gets `grey` there, where the row is the strip's own. */
 static void take_plausible(const void *arg, struct bd_sums sums, int y, bool own)
 {
     const struct search *search = arg;
@@ -19,8 +135,6 @@ static void take_plausible(const void *arg, struct bd_sums sums, int y, bool own
     const size_t first = (size_t)y * (size_t)width;
     const uint8_t *row = search->mask + first, *end = row + width;
     uint8_t *shadow = search->shadow + first;
-    if (own)
-        memset(shadow, 0, (size_t)width);
     for (const uint8_t *at = row; (at = bd_mask_next(at, end)); at++) {
         const int x = (int)(at - row);
         const uint8_t *f = search->f + channels * (first + (size_t)x);
@@ -35,7 +149,7 @@ static void take_plausible(const void *arg, struct bd_sums sums, int y, bool own
         if (!bd_shadow_fits(ff, fl, ll, 1, bd_shadow_most))
             continue;
         if (own)
-            shadow[x] = 1;
+            shadow[x] |= grey;
         sums.ff[x + reach] = ff;
         sums.fl[x + reach] = fl;
         sums.ll[x + reach] = ll;
@@ -44,35 +158,48 @@ static void take_plausible(const void *arg, struct bd_sums sums, int y, bool own
     }
 }
 
-/* work->picture := what is within reach of a certain pixel of its row. */
+/* work->picture gets `grey` within reach of a certain pixel of its row. */
 static void find_near(const void *arg, struct bd_sums sum, int y)
 {
     const struct search *search = arg;
     const struct bd_mask_work *work = search->work;
     const size_t first = (size_t)y * (size_t)work->width;
-    const uint8_t *row = search->shadow + first, *end = row + work->width;
+    const uint8_t *row = search->mask + first, *end = row + work->width;
+    const uint8_t *flags = search->shadow + first;
     uint8_t *near = work->picture + first;
     struct bd_total total = BD_TOTAL_NONE;
-    memset(near, 0, (size_t)work->width);
     for (const uint8_t *at = row; (at = bd_mask_next(at, end)); at++) {
-        int x = (int)(at - row), from = x > reach ? x - reach : 0;
-        int to = x + reach < work->width ? x + reach : work->width - 1;
+        const int x = (int)(at - row);
+        if ((flags[x] & (grey | object)) != grey)
+            continue;
         bd_total_move(&total, sum, reach, x);
         if (total.count >= bd_shadow_least_count &&
             bd_shadow_fits(total.ff, total.fl, total.ll, total.count, bd_shadow_most_mean))
-            memset(near + from, 1, (size_t)(to - from) + 1);
+            for (int u = x < reach ? 0 : x - reach; u <= x + reach && u < work->width; u++)
+                near[u] |= grey;
     }
 }
 
-/* Plausible pixels, and what is near the certain ones among them. */
+/* The flags of a strip. */
 static void judge_strip(void *arg, int64_t item, int thread)
 {
-    const struct search *search = arg;
-    const struct bd_neighbourhood neighbourhood = { reach, search, take_plausible, find_near };
-    bd_neighbourhood_strip(search->work, &neighbourhood, item, thread);
+    struct search search = *(const struct search *)arg;
+    const struct bd_neighbourhood of_colours = { reach, &search, take_colours, judge_colours };
+    const struct bd_neighbourhood of_grey = { reach, &search, take_plausible, find_near };
+    const size_t width = (size_t)search.work->width;
+    int to, from = bd_mask_strip(search.work, item, &to);
+    memset(search.shadow + (size_t)from * width, 0, (size_t)(to - from) * width);
+    memset(search.work->picture + (size_t)from * width, 0, (size_t)(to - from) * width);
+    if (search.colours) {
+        search.kinds = search.colours->scene.kinds;
+        if (search.evidence)
+            search.added = search.colours->added + (size_t)thread * bd_shadow_colours;
+        bd_neighbourhood_strip(search.work, &of_colours, item, thread);
+    }
+    bd_neighbourhood_strip(search.work, &of_grey, item, thread);
 }
 
-/* The plausible pixels of a strip that have no certain pixel near them are no shadow. */
+/* The pixels of a strip that have no certain pixel of their sort near them are no shadow. */
 static void finish_strip(void *arg, int64_t item, int thread)
 {
     (void)thread;
@@ -81,22 +208,76 @@ static void finish_strip(void *arg, int64_t item, int thread)
     size_t width = (size_t)work->width;
     int to, from = bd_mask_strip(work, item, &to);
     for (int y = from; y < to; y++) {
+        const uint8_t *mask = search->mask + (size_t)y * width, *end = mask + width;
         uint8_t *row = search->shadow + (size_t)y * width;
-        const uint8_t *end = row + width;
-        for (const uint8_t *at = row; (at = bd_mask_next(at, end)); at++) {
-            bool any = false;
-            for (int v = y - reach; v <= y + reach && !any; v++)
-                any = v >= 0 && v < work->height &&
-                      work->picture[(size_t)v * width + (size_t)(at - row)];
-            row[at - row] = any;
+        for (const uint8_t *at = mask; (at = bd_mask_next(at, end)); at++) {
+            const size_t x = (size_t)(at - mask);
+            uint8_t near = 0;
+            for (int v = y - reach; v <= y + reach && row[x]; v++)
+                if (v >= 0 && v < work->height)
+                    near |= work->picture[(size_t)v * width + x];
+            row[x] = (row[x] & near) != 0;
         }
     }
 }
 
-void bd_shadow_find(struct bd_mask_work *work, uint8_t *shadow, const uint8_t *mask,
-                    const uint8_t *f, const uint8_t *l)
+/* The evidence of a frame joins that of the scene, and the kinds follow. */
+static void learn(struct bd_shadow_colours *colours)
 {
-    struct search search = { work, shadow, mask, f, l };
+    struct bd_shadow_scene *scene = &colours->scene;
+    int64_t pairs = 0;
+    for (int i = 0; i < bd_shadow_colours; i++) {
+        struct bd_shadow_evidence *all = &scene->evidence[i];
+        for (int t = 0; t < colours->threads; t++) {
+            struct bd_shadow_evidence *one = &colours->added[t * bd_shadow_colours + i];
+            all->pairs += one->pairs;
+            all->ff += one->ff;
+            all->fl += one->fl;
+            all->ll += one->ll;
+            *one = (struct bd_shadow_evidence){ 0 };
+        }
+        pairs += all->pairs;
+    }
+    for (int i = 0; i < bd_shadow_colours && pairs > bd_shadow_most_pairs; i++)
+        bd_shadow_halve(&scene->evidence[i]);
+    scene->any = 0;
+    for (int i = 0; i < bd_shadow_colours; i++) {
+        scene->kinds[i] = (uint8_t)bd_shadow_judge(scene->evidence, i);
+        scene->any |= scene->kinds[i] != bd_shadow_unknown;
+    }
+}
+
+enum bd_status bd_shadow_create(struct bd_shadow_colours *colours, int threads)
+{
+    *colours = (struct bd_shadow_colours){ .threads = threads };
+    colours->added = calloc((size_t)threads * bd_shadow_colours, sizeof *colours->added);
+    return colours->added ? BD_OK
+                          : bd_fail(BD_ERROR_MEMORY, "no memory for the colours of shadows");
+}
+
+void bd_shadow_destroy(struct bd_shadow_colours *colours)
+{
+    free(colours->added);
+    colours->added = NULL;
+}
+
+void bd_shadow_reset(struct bd_shadow_colours *colours)
+{
+    memset(&colours->scene, 0, sizeof colours->scene);
+}
+
+void bd_shadow_find(struct bd_mask_work *work, uint8_t *shadow, struct bd_shadow_colours *colours,
+                    const uint8_t *mask, const uint8_t *f, const uint8_t *l, bool evidence)
+{
+    struct search search = { .work = work,
+                             .shadow = shadow,
+                             .mask = mask,
+                             .f = f,
+                             .l = l,
+                             .colours = evidence || colours->scene.any ? colours : NULL,
+                             .evidence = evidence };
     bd_mask_run(work, judge_strip, &search);
     bd_mask_run(work, finish_strip, &search);
+    if (evidence)
+        learn(colours);
 }

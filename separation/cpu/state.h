@@ -8,6 +8,7 @@
 #include "separation/cpu/kernels/pixel_kernels.h"
 #include "separation/cpu/mask.h"
 #include "separation/cpu/mirror.h"
+#include "separation/cpu/shadow.h"
 #include "separation/shared/ops.h"
 
 enum {
@@ -77,6 +78,7 @@ struct bd_cpu_separator {
     struct bd_mask_work *mask_work;
     struct bd_recurrence *recurrence;
     struct bd_mirror_places places;
+    struct bd_shadow_colours shadows;
     struct bd_flash *flash;
     uint8_t *image;   /* 0 or 1: mirror images */
     uint8_t *still;   /* looks for which the pixel has been as it was in `earlier` */

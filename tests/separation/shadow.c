@@ -1,4 +1,5 @@
-/* The search for shadows against its definition on random pictures, and on drawn cases. */
+/* The search for shadows against its definition on random pictures, and on drawn cases; what is
+ * learned of their colours. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -9,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "separation/cpu/mask.h"
+#include "separation/cpu/shadow.h"
 #include "separation/shared/shadow.h"
 #include "tests/support/random.h"
 
@@ -56,29 +57,156 @@ static bool plain_certain(const uint8_t *plausible, const uint8_t *f, const uint
     return count >= bd_shadow_least_count && meets(sums, count, bd_shadow_most_mean);
 }
 
-static void check(struct bd_pool *pool, const uint8_t *mask, const uint8_t *f, const uint8_t *l,
-                  int width, int height, int *found)
+/* Of the neighbourhood of a pixel, by its foreground. */
+struct around {
+    int colour, count, coloured;
+    int64_t texture;
+};
+
+static int light(const uint8_t *picture, int p)
 {
-    static uint8_t plausible[most_pixels], certain[most_pixels], shadow[most_pixels + 1];
+    return picture[3 * p] + picture[3 * p + 1] + picture[3 * p + 2];
+}
+
+/* f and l differ by at most 96 in a pair. */
+static int held(int difference)
+{
+    return difference > 96 ? 96 : difference < -96 ? -96 : difference;
+}
+
+struct scene {
+    const uint8_t *mask, *f, *l, *kinds;
+    int width, height;
+};
+
+static bool is_inside(const struct scene *s, int x, int y)
+{
+    return x >= 0 && y >= 0 && x < s->width && y < s->height;
+}
+
+static int plain_own_colour(const struct scene *s, int p)
+{
+    const uint8_t *f = s->f + 3 * p, *l = s->l + 3 * p;
+    return bd_shadow_colour((uint32_t[]){ f[0], f[1], f[2] }, (uint32_t[]){ l[0], l[1], l[2] }, 1);
+}
+
+static struct around plain_around(const struct scene *s, int x, int y)
+{
+    struct around around = { .colour = -1 };
+    uint32_t f[3] = { 0 }, l[3] = { 0 };
+    for (int v = y - bd_shadow_reach; v <= y + bd_shadow_reach; v++)
+        for (int u = x - bd_shadow_reach; u <= x + bd_shadow_reach; u++) {
+            const int p = v * s->width + u;
+            if (!is_inside(s, u, v) || !s->mask[p])
+                continue;
+            for (int c = 0; c < 3; c++) {
+                f[c] += s->f[3 * p + c];
+                l[c] += s->l[3 * p + c];
+            }
+            const int own = plain_own_colour(s, p);
+            around.coloured += own >= 0 && s->kinds[own] == bd_shadow_of_shadows;
+            around.count++;
+            for (int down = 0; down < 2; down++) {
+                if (!is_inside(s, u + !down, v + down))
+                    continue;
+                const int d = held(light(s->l, (v + down) * s->width + u + !down) - light(s->l, p));
+                around.texture += (int64_t)d * d;
+            }
+        }
+    if (around.count >= 9)
+        around.colour = bd_shadow_colour(f, l, (uint32_t)around.count);
+    return around;
+}
+
+static bool is_object(const struct scene *s, struct around around)
+{
+    return around.colour >= 0 && s->kinds[around.colour] == bd_shadow_of_objects &&
+           around.texture >= (int64_t)100 * around.count;
+}
+
+static bool is_sure(const struct scene *s, struct around around)
+{
+    return around.colour >= 0 && s->kinds[around.colour] == bd_shadow_of_shadows &&
+           around.coloured >= 9;
+}
+
+static void plain_learn(const struct scene *s, struct bd_shadow_evidence *evidence)
+{
+    for (int y = 0; y < s->height; y++)
+        for (int x = 0; x < s->width; x++) {
+            const int p = y * s->width + x;
+            const struct around around = plain_around(s, x, y);
+            if (!s->mask[p] || around.colour < 0 || around.count < 20)
+                continue;
+            for (int down = 0; down < 2; down++) {
+                const int q = (y + down) * s->width + x + !down;
+                if (!is_inside(s, x + !down, y + down) || !s->mask[q])
+                    continue;
+                const int f = held(light(s->f, q) - light(s->f, p));
+                const int l = held(light(s->l, q) - light(s->l, p));
+                evidence[around.colour].pairs++;
+                evidence[around.colour].ff += (int64_t)f * f;
+                evidence[around.colour].fl += (int64_t)f * l;
+                evidence[around.colour].ll += (int64_t)l * l;
+            }
+        }
+}
+
+/* What a search found. */
+struct found {
+    int grey, coloured, objects;
+};
+
+/* Both searches with the same kinds of colours, and what they learn. */
+static void check(struct bd_pool *pool, const struct scene *s, struct found *found)
+{
+    static uint8_t plausible[most_pixels], certain[most_pixels], sure[most_pixels];
+    static uint8_t shadow[most_pixels + 1];
+    static struct bd_shadow_evidence evidence[bd_shadow_colours];
+    const int pixels = s->width * s->height;
+    struct bd_shadow_colours colours;
     struct bd_mask_work *work;
-    assert_int_equal(bd_mask_work_create(&work, pool, width, height), BD_OK);
-    shadow[width * height] = 77;
-    bd_shadow_find(work, shadow, mask, f, l);
-    assert_int_equal(shadow[width * height], 77);
+    assert_int_equal(bd_shadow_create(&colours, bd_pool_threads(pool)), BD_OK);
+    assert_int_equal(bd_mask_work_create(&work, pool, s->width, s->height), BD_OK);
+    memcpy(colours.scene.kinds, s->kinds, bd_shadow_colours);
+    for (int i = 0; i < bd_shadow_colours; i++)
+        colours.scene.any |= s->kinds[i] != bd_shadow_unknown;
+    shadow[pixels] = 77;
+    bd_shadow_find(work, shadow, &colours, s->mask, s->f, s->l, true);
+    assert_int_equal(shadow[pixels], 77);
+    memset(evidence, 0, sizeof evidence);
+    plain_learn(s, evidence);
+    assert_memory_equal(colours.scene.evidence, evidence, sizeof evidence);
+    for (int i = 0; i < bd_shadow_colours; i++)
+        assert_int_equal(colours.scene.kinds[i], bd_shadow_judge(evidence, i));
     bd_mask_work_destroy(&work);
-    for (int p = 0; p < width * height; p++)
-        plausible[p] = mask[p] && meets(products_at(f, l, p), 1, bd_shadow_most);
-    for (int p = 0; p < width * height; p++)
-        certain[p] =
-            plausible[p] && plain_certain(plausible, f, l, width, height, p % width, p / width);
-    for (int y = 0; y < height; y++)
-        for (int x = 0; x < width; x++) {
-            bool near = false;
+    bd_shadow_destroy(&colours);
+    for (int p = 0; p < pixels; p++)
+        plausible[p] = s->mask[p] && meets(products_at(s->f, s->l, p), 1, bd_shadow_most);
+    for (int p = 0; p < pixels; p++) {
+        const struct around around = plain_around(s, p % s->width, p / s->width);
+        certain[p] = plausible[p] && plain_certain(plausible, s->f, s->l, s->width, s->height,
+                                                   p % s->width, p / s->width);
+        found->objects += certain[p] && is_object(s, around);
+        certain[p] &= !is_object(s, around);
+        sure[p] = s->mask[p] && is_sure(s, around);
+    }
+    for (int y = 0; y < s->height; y++)
+        for (int x = 0; x < s->width; x++) {
+            const int p = y * s->width + x, own = plain_own_colour(s, p);
+            bool near = false, near_sure = false;
             for (int v = y - bd_shadow_reach; v <= y + bd_shadow_reach; v++)
                 for (int u = x - bd_shadow_reach; u <= x + bd_shadow_reach; u++)
-                    near |= u >= 0 && v >= 0 && u < width && v < height && certain[v * width + u];
-            assert_int_equal(shadow[y * width + x], plausible[y * width + x] && near);
-            *found += shadow[y * width + x];
+                    if (is_inside(s, u, v)) {
+                        near |= certain[v * s->width + u];
+                        near_sure |= sure[v * s->width + u];
+                    }
+            const bool grey = plausible[p] && near;
+            const bool coloured =
+                s->mask[p] && own >= 0 && s->kinds[own] == bd_shadow_of_shadows && near_sure;
+            assert_int_equal(shadow[p], grey || coloured);
+            found->grey += grey;
+            found->coloured += coloured && !grey;
         }
 }
 
@@ -88,11 +216,12 @@ static void test_random(void **state)
     (void)state;
     static const int sizes[][2] = { { 80, 100 }, { 1, 1 }, { 3, 70 }, { 61, 2 }, { 47, 33 } };
     static uint8_t mask[most_pixels], f[most_pixels * 3], l[most_pixels * 3];
+    uint8_t kinds[bd_shadow_colours] = { 0 };
     struct bd_pool *pool;
     uint32_t seed = 3;
-    int found = 0;
+    struct found found = { 0 };
     assert_int_equal(bd_pool_create(&pool, 2), BD_OK);
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < 40; round++) {
         int width = sizes[round % 5][0], height = sizes[round % 5][1];
         for (int p = 0; p < width * height; p++) {
             uint32_t block = (uint32_t)(p / width / 6 * 31 + p % width / 6 + round * 999);
@@ -107,9 +236,15 @@ static void test_random(void **state)
                 f[3 * p + c] = (uint8_t)(here < 0 ? 0 : here > 255 ? 255 : here);
             }
         }
-        check(pool, mask, f, l, width, height, &found);
+        for (int i = 0; i < bd_shadow_colours && round >= 20; i++)
+            kinds[i] = (uint8_t)(random_bits(&seed) % 3);
+        const struct scene scene = { mask, f, l, kinds, width, height };
+        check(pool, &scene, &found);
     }
-    assert_in_range(found, 2000, 30000);
+    print_message("grey %d, by colour %d, objects %d\n", found.grey, found.coloured, found.objects);
+    assert_in_range(found.grey, 3000, 60000);
+    assert_in_range(found.coloured, 300, 60000);
+    assert_in_range(found.objects, 300, 60000);
     bd_pool_destroy(&pool);
 }
 
@@ -121,6 +256,7 @@ static int found_in_block(int percent, const uint8_t *colour)
 {
     static uint8_t mask[width * height], shadow[width * height];
     static uint8_t f[width * height * 3], l[width * height * 3];
+    struct bd_shadow_colours colours = { .threads = 0 };
     struct bd_mask_work *work;
     struct bd_pool *pool;
     uint32_t seed = 8;
@@ -137,7 +273,7 @@ static int found_in_block(int percent, const uint8_t *colour)
     }
     assert_int_equal(bd_pool_create(&pool, 1), BD_OK);
     assert_int_equal(bd_mask_work_create(&work, pool, width, height), BD_OK);
-    bd_shadow_find(work, shadow, mask, f, l);
+    bd_shadow_find(work, shadow, &colours, mask, f, l, false);
     bd_mask_work_destroy(&work);
     bd_pool_destroy(&pool);
     for (int p = 0; p < width * height; p++)
@@ -159,11 +295,101 @@ static void test_drawn(void **state)
     assert_int_equal(found_in_block(0, plain), 0);
 }
 
+/* The colour where so many tenths of the light are left in red and in blue, and half of both in
+ * green. */
+static int colour_of(int red_tenths, int blue_tenths)
+{
+    const uint32_t f[] = { (uint32_t)(10 * red_tenths), (uint32_t)(5 * (red_tenths + blue_tenths)),
+                           (uint32_t)(10 * blue_tenths) };
+    return bd_shadow_colour(f, (uint32_t[]){ 100, 100, 100 }, 1);
+}
+
+static void test_colours(void **state)
+{
+    (void)state;
+    const int middle = bd_shadow_tints / 2;
+    assert_int_equal(colour_of(5, 5), 16 * bd_shadow_tints + middle);
+    assert_int_equal(colour_of(4, 5), 14 * bd_shadow_tints + middle - 2);
+    assert_int_equal(colour_of(5, 4), 14 * bd_shadow_tints + middle + 2);
+    assert_int_equal(colour_of(0, 0), middle);
+    assert_int_equal(colour_of(10, 10), -1); /* no darker */
+    assert_int_equal(colour_of(2, 6), -1);
+    assert_int_equal(colour_of(6, 2), -1);
+    const uint32_t some[] = { 5, 5, 5 }, dark[] = { 10, 9, 10 }, least[] = { 10, 10, 10 };
+    assert_int_equal(bd_shadow_colour(some, dark, 1), -1);
+    assert_true(bd_shadow_colour(some, least, 1) >= 0);
+    assert_int_equal(bd_shadow_colour(some, least, 2), -1);
+}
+
+/* The kind of a colour of which so many per cent is shadow, alone among all. */
+static enum bd_shadow_kind kind_of(int percent, int64_t pairs)
+{
+    static struct bd_shadow_evidence evidence[bd_shadow_colours];
+    const int level = 15, colour = level * bd_shadow_tints + 3;
+    memset(evidence, 0, sizeof evidence);
+    /* l differs by 20 in a pair, and f by so much less in shadows, by 12 at random elsewhere. */
+    const int64_t ll = 400 * pairs, fl = ll * (2 * level + 1) / 64 * percent / 100;
+    evidence[colour] = (struct bd_shadow_evidence){ pairs, 144 * pairs, fl, ll };
+    return bd_shadow_judge(evidence, colour);
+}
+
+static void test_kinds(void **state)
+{
+    (void)state;
+    assert_int_equal(kind_of(100, 10000), bd_shadow_of_shadows);
+    assert_int_equal(kind_of(80, 10000), bd_shadow_of_shadows);
+    assert_int_equal(kind_of(72, 10000), bd_shadow_unknown); /* not significant */
+    assert_int_equal(kind_of(72, 1000000), bd_shadow_of_shadows);
+    assert_int_equal(kind_of(50, 1000000), bd_shadow_unknown);
+    assert_int_equal(kind_of(28, 1000000), bd_shadow_of_objects);
+    assert_int_equal(kind_of(0, 10000), bd_shadow_of_objects);
+    assert_int_equal(kind_of(-30, 10000), bd_shadow_of_objects);
+    assert_int_equal(kind_of(100, 240), bd_shadow_unknown); /* twice 240 is less than 500 */
+    assert_int_equal(kind_of(0, 0), bd_shadow_unknown);
+    /* As much as there can be of all, and of a ground without texture. */
+    static struct bd_shadow_evidence much[bd_shadow_colours];
+    for (int i = 0; i < bd_shadow_colours; i++)
+        much[i] = (struct bd_shadow_evidence){ 2 * bd_shadow_most_pairs / bd_shadow_colours,
+                                               INT64_C(9216) * bd_shadow_most_pairs / 100,
+                                               INT64_C(9216) * bd_shadow_most_pairs / 100,
+                                               INT64_C(9216) * bd_shadow_most_pairs / 100 };
+    assert_int_equal(bd_shadow_judge(much, 200), bd_shadow_of_shadows);
+    much[0] = (struct bd_shadow_evidence){ 1001, 77, -9, 5 };
+    bd_shadow_halve(&much[0]);
+    assert_memory_equal(&much[0], (&(struct bd_shadow_evidence){ 500, 38, -4, 2 }), sizeof *much);
+}
+
+/* Once there are too many pairs, all is halved. */
+static void test_halving(void **state)
+{
+    (void)state;
+    static uint8_t mask[width * height], shadow[width * height], f[width * height * 3];
+    struct bd_shadow_colours colours;
+    struct bd_mask_work *work;
+    struct bd_pool *pool;
+    assert_int_equal(bd_pool_create(&pool, 1), BD_OK);
+    assert_int_equal(bd_mask_work_create(&work, pool, width, height), BD_OK);
+    assert_int_equal(bd_shadow_create(&colours, 1), BD_OK);
+    struct bd_shadow_evidence *some = &colours.scene.evidence[7];
+    *some = (struct bd_shadow_evidence){ bd_shadow_most_pairs, 10, -10, 10 };
+    bd_shadow_find(work, shadow, &colours, mask, f, f, true);
+    assert_true(some->pairs == bd_shadow_most_pairs && some->ff == 10);
+    some->pairs++;
+    bd_shadow_find(work, shadow, &colours, mask, f, f, true);
+    assert_true(some->pairs == bd_shadow_most_pairs / 2 && some->fl == -5);
+    bd_shadow_reset(&colours);
+    assert_true(some->pairs == 0 && !colours.scene.any);
+    bd_shadow_destroy(&colours);
+    bd_mask_work_destroy(&work);
+    bd_pool_destroy(&pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_drawn),
+        cmocka_unit_test(test_random),  cmocka_unit_test(test_drawn),
+        cmocka_unit_test(test_colours), cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_halving),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

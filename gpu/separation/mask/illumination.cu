@@ -18,7 +18,7 @@ struct illumination_memory {
     uint64_t candidates[neighbourhood_rows];
     uint64_t right[neighbourhood_rows], below[neighbourhood_rows];
     uint64_t found[neighbourhood_rows];
-    struct neighbourhood_sums sums;
+    struct neighbourhood_sums<> sums;
 };
 
 struct illumination_pictures {

@@ -95,14 +95,16 @@ struct neighbourhood_products {
 
 enum { neighbourhood_count_bit = 23 }; /* the lowest one of the count, above (f, f) */
 
-/* The products of each pixel, the count above (f, f); then their sums over the neighbours in the
- * column. Rows are an odd number of words apart: threads with a row each read different banks. */
-struct neighbourhood_sums {
-    uint32_t of[3][neighbourhood_rows][neighbourhood_columns + 1];
+/* Numbers of each pixel, such as the products, the count above (f, f); then their sums over the
+ * neighbours in the column. Rows are an odd number of words apart: threads with a row each read
+ * different banks. */
+template <int NUMBERS = 3> struct neighbourhood_sums {
+    uint32_t of[NUMBERS][neighbourhood_rows][neighbourhood_columns + 1];
 };
 
 /* The products of pixel (row, column) of the tile. */
-static __device__ __forceinline__ void put_products(struct neighbourhood_sums *m, int row,
+template <int NUMBERS>
+static __device__ __forceinline__ void put_products(struct neighbourhood_sums<NUMBERS> *m, int row,
                                                     int column,
                                                     const struct neighbourhood_products &products)
 {
@@ -111,10 +113,11 @@ static __device__ __forceinline__ void put_products(struct neighbourhood_sums *m
     m->of[2][row][column] = products.ll;
 }
 
-/* m := the sums of what has been put there along the columns, for rows at least MARGIN from the
- * sides of the halo. For whole blocks, after a barrier; ends with a barrier. */
-template <int REACH, int MARGIN>
-static __device__ __forceinline__ void add_up_columns(struct neighbourhood_sums *m)
+/* m := the sums of what has been put there along the columns, of the first USED numbers, for rows
+ * at least MARGIN from the sides of the halo. For whole blocks, after a barrier; ends with a
+ * barrier. */
+template <int REACH, int MARGIN, int USED = 3, int NUMBERS>
+static __device__ __forceinline__ void add_up_columns(struct neighbourhood_sums<NUMBERS> *m)
 {
     enum {
         groups = neighbourhood_threads / neighbourhood_columns,
@@ -124,9 +127,9 @@ static __device__ __forceinline__ void add_up_columns(struct neighbourhood_sums 
     static_assert(MARGIN >= REACH, "all of a neighbourhood is in the tile");
     const int column = threadIdx.x % neighbourhood_columns;
     const int first = MARGIN + (int)threadIdx.x / neighbourhood_columns * rows;
-    uint32_t sums[3][rows];
+    uint32_t sums[USED][rows];
 #pragma unroll
-    for (int which = 0; which < 3; which++) {
+    for (int which = 0; which < USED; which++) {
         uint32_t products[rows + 2 * REACH], sum = 0;
 #pragma unroll
         for (int r = 0; r < rows + 2 * REACH; r++) {
@@ -139,7 +142,7 @@ static __device__ __forceinline__ void add_up_columns(struct neighbourhood_sums 
     }
     __syncthreads();
 #pragma unroll
-    for (int which = 0; which < 3; which++)
+    for (int which = 0; which < USED; which++)
 #pragma unroll
         for (int r = 0; r < rows; r++)
             m->of[which][first + r][column] = sums[which][r];
@@ -150,9 +153,10 @@ static __device__ __forceinline__ void add_up_columns(struct neighbourhood_sums 
  * test(sums over the neighbourhood). Rows nearer than MARGIN to the sides are left as they are;
  * `to` is not `from`. A thread has eight pixels of a row. For whole blocks, after add_up_columns;
  * ends with a barrier. */
-template <int REACH, int MARGIN, class Test>
+template <int REACH, int MARGIN, int NUMBERS, class Test>
 static __device__ __forceinline__ void keep_by_sums(uint64_t *to, const uint64_t *from,
-                                                    const struct neighbourhood_sums *m, Test test)
+                                                    const struct neighbourhood_sums<NUMBERS> *m,
+                                                    Test test)
 {
     enum { rows = neighbourhood_rows - 2 * MARGIN };
     for (int i = threadIdx.x; i < rows * neighbourhood_columns / 8; i += neighbourhood_threads) {

@@ -1,11 +1,16 @@
 /* The search for shadows on the GPU, in one kernel. A thread block has a tile and as much around it
- * as the search reaches, each row as 64 bits. Where each row has too few plausible pixels for one
+ * as the search reaches, each row as 64 bits. Where each row has too few foreground pixels for one
  * to have enough in its five rows, as in most blocks of a usual frame, the block ends without
- * reading frame and background. The plain version is separation/cpu/shadow.c. */
+ * reading frame and background. Colours are looked at first, grey shadows after them. In a frame
+ * that is evidence, blocks add up their pairs in shared memory, and the last block to end makes the
+ * kinds of colours for the frames that follow. The plain version is separation/cpu/shadow.c. */
 #include "gpu/separation/mask/shadow.cuh"
+
+#include <stddef.h>
 
 #include "gpu/core/dependent_launch.cuh"
 #include "gpu/separation/mask/neighbourhood.cuh"
+#include "separation/shared/mirror.h"
 
 enum {
     shadow_reach = bd_shadow_reach,
@@ -14,17 +19,244 @@ enum {
     shadow_halo = 2 * shadow_reach
 };
 
-struct shadow_memory {
-    uint64_t plausible[neighbourhood_rows];
-    uint64_t certain[neighbourhood_rows];
-    struct neighbourhood_sums sums;
+/* Evidence of a tile. */
+struct shadow_pairs {
+    uint32_t pairs, ff, ll;
+    int32_t fl;
 };
 
-static __device__ __forceinline__ bool is_plausible(const struct neighbourhood_tile &tile,
-                                                    const uint8_t *flags, int row, int column)
+/* For colours, of[0 .. 2] are f, and above it l, of a channel; of[3] is how many foreground pixels
+ * there are, how many have colours of shadows, and (l, l) of pairs. */
+enum { shadow_l_bit = 16, shadow_coloured_bit = 5, shadow_pairs_bit = 10, shadow_numbers = 4 };
+
+/* A bit a pixel, and what the threads of a block share. */
+struct shadow_memory {
+    uint64_t plausible[neighbourhood_rows]; /* they may be grey shadow */
+    uint64_t certain[neighbourhood_rows];   /* of these */
+    uint64_t set[neighbourhood_rows];       /* foreground */
+    uint64_t coloured[neighbourhood_rows];  /* their own colours are of shadows */
+    uint64_t sure[neighbourhood_rows];      /* certain by their colour */
+    uint64_t object[neighbourhood_rows];    /* not certain, whatever `certain` says */
+    union {
+        struct neighbourhood_sums<shadow_numbers> sums;
+        struct bd_shadow_evidence evidence[bd_shadow_colours]; /* of the scene, at the end */
+    };
+    struct shadow_pairs pairs[bd_shadow_colours];
+    unsigned long long all_pairs;
+    bool last;
+};
+
+/* f and l: frame and background. */
+struct shadow_scene {
+    struct neighbourhood_tile tile;
+    const uint8_t *f, *l;
+    struct bd_cuda_shadow_scene *colours;
+};
+
+static __device__ __forceinline__ bool has_flag(const struct neighbourhood_tile &tile,
+                                                const uint8_t *flags, int flag, int row, int column)
 {
-    return is_inside(tile, row, column) &&
-           flags[place_of(tile, row, column)] & bd_cuda_mask_plausible;
+    return is_inside(tile, row, column) && flags[place_of(tile, row, column)] & flag;
+}
+
+/* The luminance of the pixel at `picture`, and the difference of two of them. */
+static __device__ __forceinline__ int light(const uint8_t *pixel)
+{
+    return pixel[0] + pixel[1] + pixel[2];
+}
+
+static __device__ __forceinline__ int difference(const uint8_t *from, const uint8_t *to)
+{
+    return bd_illumination_difference(light(from), light(to), 3);
+}
+
+/* (l, l) of the pairs that belong to a pixel. */
+static __device__ __forceinline__ uint32_t texture(const struct shadow_scene &scene, int row,
+                                                   int column)
+{
+    const uint8_t *l = scene.l + 3 * place_of(scene.tile, row, column);
+    const int right = is_inside(scene.tile, row, column + 1) ? difference(l, l + 3) : 0;
+    const int down =
+        is_inside(scene.tile, row + 1, column) ? difference(l, l + 3 * scene.tile.width) : 0;
+    return (uint32_t)(right * right + down * down);
+}
+
+/* The numbers of a pixel, 0 where it is no foreground. Returns whether its own colour is one of
+ * shadows. */
+static __device__ __forceinline__ bool
+put_colour(struct shadow_memory *m, const struct shadow_scene &scene, int row, int column)
+{
+    uint32_t numbers[shadow_numbers] = { 0, 0, 0, 0 };
+    bool coloured = false;
+    if (m->set[row] >> column & 1) {
+        const int64_t at = 3 * place_of(scene.tile, row, column);
+        uint32_t f[3], l[3];
+#pragma unroll
+        for (int c = 0; c < 3; c++) {
+            f[c] = scene.f[at + c];
+            l[c] = scene.l[at + c];
+            numbers[c] = f[c] + (l[c] << shadow_l_bit);
+        }
+        const int colour = bd_shadow_colour(f, l, 1);
+        coloured = colour >= 0 && scene.colours->known.kinds[colour] == bd_shadow_of_shadows;
+        numbers[3] = 1 + ((uint32_t)coloured << shadow_coloured_bit) +
+                     (texture(scene, row, column) << shadow_pairs_bit);
+    }
+#pragma unroll
+    for (int i = 0; i < shadow_numbers; i++)
+        m->sums.of[i][row][column] = numbers[i];
+    return coloured;
+}
+
+/* The pair of a pixel with another one becomes evidence of a colour. */
+static __device__ __forceinline__ void add_pair(struct shadow_memory *m,
+                                                const struct shadow_scene &scene, int colour,
+                                                int row, int column, int other_row,
+                                                int other_column)
+{
+    if (!(m->set[other_row] >> other_column & 1))
+        return;
+    const int64_t from = 3 * place_of(scene.tile, row, column);
+    const int64_t to = 3 * place_of(scene.tile, other_row, other_column);
+    const int f = difference(scene.f + from, scene.f + to);
+    const int l = difference(scene.l + from, scene.l + to);
+    struct shadow_pairs *pairs = &m->pairs[colour];
+    atomicAdd(&pairs->pairs, 1u);
+    atomicAdd(&pairs->ff, (uint32_t)(f * f));
+    atomicAdd(&pairs->fl, f * l);
+    atomicAdd(&pairs->ll, (uint32_t)(l * l));
+}
+
+/* Whether a pixel is certain by its colour; *object: it is not certain as a grey shadow. learn: its
+ * pairs become evidence. */
+static __device__ __forceinline__ bool judge_colour(struct shadow_memory *m,
+                                                    const struct shadow_scene &scene, int row,
+                                                    int column, bool learn, bool *object)
+{
+    uint32_t sums[shadow_numbers] = { 0, 0, 0, 0 }, f[3], l[3];
+    *object = false;
+    if (!is_within<shadow_reach>(column) || !(m->set[row] >> column & 1))
+        return false;
+#pragma unroll
+    for (int i = 0; i < shadow_numbers; i++)
+#pragma unroll
+        for (int d = -shadow_reach; d <= shadow_reach; d++)
+            sums[i] += m->sums.of[i][row][column + d];
+#pragma unroll
+    for (int c = 0; c < 3; c++) {
+        f[c] = sums[c] & ((1u << shadow_l_bit) - 1);
+        l[c] = sums[c] >> shadow_l_bit;
+    }
+    const uint32_t few = (1u << shadow_coloured_bit) - 1, count = sums[3] & few;
+    const int colour = count < bd_shadow_least_count ? -1 : bd_shadow_colour(f, l, count);
+    if (colour < 0)
+        return false;
+    const int kind = scene.colours->known.kinds[colour];
+    *object = kind == bd_shadow_of_objects &&
+              sums[3] >> shadow_pairs_bit >= bd_shadow_least_texture * count;
+    if (learn && count >= bd_shadow_least_around && is_within<shadow_halo>(column) &&
+        row >= shadow_halo && row < neighbourhood_rows - shadow_halo) {
+        add_pair(m, scene, colour, row, column, row, column + 1);
+        add_pair(m, scene, colour, row, column, row + 1, column);
+    }
+    return kind == bd_shadow_of_shadows &&
+           (sums[3] >> shadow_coloured_bit & few) >= bd_shadow_least_count;
+}
+
+/* m->coloured, m->sure and m->object. For whole blocks, after a barrier; ends with one. */
+static __device__ __forceinline__ void look_at_colours(struct shadow_memory *m,
+                                                       const struct shadow_scene &scene, bool learn)
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    for (int row = warp; row < neighbourhood_rows; row += neighbourhood_warps) {
+        const bool left = put_colour(m, scene, row, lane);
+        const bool right = put_colour(m, scene, row, lane + 32);
+        const uint64_t coloured = ballot_row(left, right);
+        if (lane == 0)
+            m->coloured[row] = coloured;
+    }
+    __syncthreads();
+    add_up_columns<shadow_reach, shadow_reach, shadow_numbers>(&m->sums);
+    for (int row = shadow_reach + warp; row < neighbourhood_rows - shadow_reach;
+         row += neighbourhood_warps) {
+        bool objects[2];
+        const bool left = judge_colour(m, scene, row, lane, learn, &objects[0]);
+        const bool right = judge_colour(m, scene, row, lane + 32, learn, &objects[1]);
+        const uint64_t sure = ballot_row(left, right);
+        const uint64_t object = ballot_row(objects[0], objects[1]);
+        if (lane == 0) {
+            m->sure[row] = sure;
+            m->object[row] = object;
+        }
+    }
+    __syncthreads();
+}
+
+/* The evidence of the tile joins that of the scene. */
+static __device__ __forceinline__ void add_evidence(const struct shadow_memory *m,
+                                                    struct bd_cuda_shadow_scene *scene)
+{
+    for (int i = threadIdx.x; i < bd_shadow_colours; i += neighbourhood_threads) {
+        const struct shadow_pairs *one = &m->pairs[i];
+        unsigned long long *all = (unsigned long long *)&scene->known.evidence[i];
+        if (!one->pairs)
+            continue;
+        static_assert(offsetof(struct bd_shadow_evidence, ll) == 3 * sizeof(int64_t), "as below");
+        atomicAdd(&all[0], (unsigned long long)one->pairs);
+        atomicAdd(&all[1], (unsigned long long)one->ff);
+        atomicAdd(&all[2], (unsigned long long)(long long)one->fl);
+        atomicAdd(&all[3], (unsigned long long)one->ll);
+    }
+}
+
+/* The kinds of colours, from the evidence of the scene, of which there is not too much afterwards.
+ * By a whole block, when no other one reads or writes the scene. */
+static __device__ void make_kinds(struct shadow_memory *m, struct bd_cuda_shadow_scene *scene)
+{
+    const long long *from = (const long long *)scene->known.evidence;
+    if (threadIdx.x == 0)
+        m->all_pairs = 0;
+    __syncthreads();
+    for (int i = threadIdx.x; i < bd_shadow_colours; i += neighbourhood_threads) {
+        m->evidence[i] = { __ldcg(from + 4 * i), __ldcg(from + 4 * i + 1), __ldcg(from + 4 * i + 2),
+                           __ldcg(from + 4 * i + 3) };
+        atomicAdd(&m->all_pairs, (unsigned long long)m->evidence[i].pairs);
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < bd_shadow_colours && m->all_pairs > bd_shadow_most_pairs;
+         i += neighbourhood_threads) {
+        bd_shadow_halve(&m->evidence[i]);
+        scene->known.evidence[i] = m->evidence[i];
+    }
+    __syncthreads();
+    bool known = false;
+    for (int i = threadIdx.x; i < bd_shadow_colours; i += neighbourhood_threads) {
+        const enum bd_shadow_kind kind = bd_shadow_judge(m->evidence, i);
+        scene->known.kinds[i] = (uint8_t)kind;
+        known |= kind != bd_shadow_unknown;
+    }
+    known = __syncthreads_or(known);
+    if (threadIdx.x == 0) {
+        scene->known.any = known;
+        scene->done = 0;
+    }
+}
+
+/* The end of a frame that is evidence. any: the block has some. For whole blocks. */
+static __device__ void learn_colours(struct shadow_memory *m, struct bd_cuda_shadow_scene *scene,
+                                     bool any)
+{
+    if (any)
+        add_evidence(m, scene);
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0)
+        m->last = atomicAdd(&scene->done, 1u) == gridDim.x * gridDim.y - 1;
+    __syncthreads();
+    if (m->last) {
+        __threadfence();
+        make_kinds(m, scene);
+    }
 }
 
 /* Of a plausible pixel; 0 of others. */
@@ -47,19 +279,20 @@ products_of(const struct shadow_memory *m, const struct neighbourhood_tile &tile
     return products;
 }
 
-/* Whether the block may have a certain pixel. For whole blocks; ends with a barrier. */
-static __device__ __forceinline__ bool may_have_certain(const struct shadow_memory *m)
+/* Whether the block may have a certain pixel, if those `bits` may be. For whole blocks; ends with a
+ * barrier. */
+static __device__ __forceinline__ bool may_have_certain(const uint64_t *bits)
 {
     const int row = threadIdx.x;
-    return __syncthreads_or(
-        row < neighbourhood_rows &&
-        may_have<shadow_reach>(__popcll(m->plausible[row]), bd_shadow_least_count));
+    return __syncthreads_or(row < neighbourhood_rows &&
+                            may_have<shadow_reach>(__popcll(bits[row]), bd_shadow_least_count));
 }
 
-/* m->certain := the plausible pixels that are certain. */
+/* m->certain := the plausible pixels that are certain; but_objects: without m->object. */
 static __device__ __forceinline__ void find_certain(struct shadow_memory *m,
                                                     const struct neighbourhood_tile &tile,
-                                                    const uint8_t *f, const uint8_t *l)
+                                                    const uint8_t *f, const uint8_t *l,
+                                                    bool but_objects)
 {
     for (int row = threadIdx.x / 32; row < neighbourhood_rows; row += neighbourhood_warps)
         for (int column = threadIdx.x % 32; column < neighbourhood_columns; column += 32)
@@ -71,49 +304,74 @@ static __device__ __forceinline__ void find_certain(struct shadow_memory *m,
             return sums.count >= bd_shadow_least_count &&
                    bd_shadow_fits(sums.ff, sums.fl, sums.ll, sums.count, bd_shadow_most_mean);
         });
+    const int row = threadIdx.x;
+    if (but_objects && row >= shadow_reach && row < neighbourhood_rows - shadow_reach)
+        m->certain[row] &= ~m->object[row];
+    __syncthreads();
 }
 
-/* The plausible pixels of a row that are near a certain one. */
-static __device__ __forceinline__ uint64_t shadow_of_row(const struct shadow_memory *m, int row)
+/* The pixels of a row that are near one of the set `certain`. */
+static __device__ __forceinline__ uint64_t near_row(const uint64_t *certain, int row)
 {
     uint64_t column = 0;
 #pragma unroll
     for (int r = -shadow_reach; r <= shadow_reach; r++)
-        column |= m->certain[row + r];
+        column |= certain[row + r];
     uint64_t near = column;
 #pragma unroll
     for (int d = 1; d <= shadow_reach; d++)
         near |= column << d | column >> d;
-    return near & m->plausible[row];
+    return near;
 }
 
 static __global__ void __launch_bounds__(neighbourhood_threads)
-    find_shadows(uint8_t *shadow, const uint8_t *flags, const uint8_t *f, const uint8_t *l,
-                 int width, int height)
+    find_shadows(uint8_t *shadow, struct bd_cuda_shadow_colours colours, const uint8_t *flags,
+                 const uint8_t *f, const uint8_t *l, int width, int height)
 {
     __shared__ struct shadow_memory m;
     bd_cuda_await();
     bd_cuda_let_follow();
     const struct neighbourhood_tile tile = neighbourhood_tile_at<shadow_halo>(width, height);
+    const struct shadow_scene scene = { tile, f, l, colours.scene };
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    find_bits(m.plausible,
-              [&](int row, int column) { return is_plausible(tile, flags, row, column); });
-    const bool any = may_have_certain(&m);
-    if (any)
-        find_certain(&m, tile, f, l);
+    const bool learn =
+        colours.learn && bd_mirror_is_evidence(colours.loaded ? *colours.loaded : colours.look);
+    bool by_colour = learn || colours.scene->known.any;
+    if (by_colour) {
+        for (int i = threadIdx.x; i < bd_shadow_colours && learn; i += neighbourhood_threads)
+            m.pairs[i] = { 0, 0, 0, 0 };
+        find_bits(m.set, [&](int row, int column) {
+            return has_flag(tile, flags, bd_cuda_mask_set, row, column);
+        });
+        by_colour = may_have_certain(m.set);
+    }
+    if (by_colour)
+        look_at_colours(&m, scene, learn);
+    find_bits(m.plausible, [&](int row, int column) {
+        return has_flag(tile, flags, bd_cuda_mask_plausible, row, column);
+    });
+    const bool grey = may_have_certain(m.plausible);
+    if (grey)
+        find_certain(&m, tile, f, l, by_colour);
     for (int row = shadow_halo + warp; row < neighbourhood_rows - shadow_halo;
          row += neighbourhood_warps) {
-        const uint64_t found = any ? shadow_of_row(&m, row) : 0;
+        uint64_t found = grey ? near_row(m.certain, row) & m.plausible[row] : 0;
+        if (by_colour)
+            found |= near_row(m.sure, row) & m.coloured[row];
         for (int column = lane; column < neighbourhood_columns; column += 32)
             if (is_within<shadow_halo>(column) && is_inside(tile, row, column))
                 shadow[place_of(tile, row, column)] = found >> column & 1;
     }
+    if (learn)
+        learn_colours(&m, colours.scene, by_colour);
 }
 
-enum bd_status bd_cuda_shadow_find(struct bd_cuda *cuda, uint8_t *shadow, const uint8_t *flags,
-                                   const uint8_t *f, const uint8_t *l, int width, int height)
+enum bd_status bd_cuda_shadow_find(struct bd_cuda *cuda, uint8_t *shadow,
+                                   const struct bd_cuda_shadow_colours *colours,
+                                   const uint8_t *flags, const uint8_t *f, const uint8_t *l,
+                                   int width, int height)
 {
     bd_cuda_follow(cuda, find_shadows, neighbourhood_tiles<shadow_halo>(width, height),
-                   neighbourhood_threads, 0, shadow, flags, f, l, width, height);
+                   neighbourhood_threads, 0, shadow, *colours, flags, f, l, width, height);
     return bd_cuda_launched("looking for shadows");
 }

@@ -1,0 +1,126 @@
+/* The specification of the colours that shadows have in a scene: how dark they are, and of which
+ * tint. shadow.h finds grey shadows that leave more than half of the light. Those of the sun are
+ * often darker, and bluish, since the sky lights them.
+ *
+ * The scene itself shows them. Where the background has texture, a shadow keeps it: the difference
+ * f between two neighbours is r times what it is in the background, l. An object hides it: f has
+ * nothing to do with l. So, of all pairs in foreground of one colour, the slope (f, l) / (l, l) of
+ * a regression is r times the share that is shadow. What is learned where there is texture holds
+ * for plain ground too. (That all shadows of a scene have much the same colour is used as in Huang
+ * and Chen, "Moving cast shadow detection using physics-based features", 2009; the share from a
+ * slope is ours.)
+ *
+ * 1. Colours. Of pixels with sums f_c and l_c over channel c, the ratios are u_c = 256 f_c / l_c,
+ *    rounded down. Their level is their sum / 24, one of 32: a 32nd of the light each. Their tint
+ *    is (u_red - u_blue + 72) / 16, one of 9; grey is the middle one. What is brighter, of another
+ *    tint, or on a background below 10 grey levels in some channel, has no colour. The colour of a
+ *    neighbourhood (shadow.h) is that of its foreground pixels, if they are 9 or more.
+ * 2. Pairs are those of illumination.h, in foreground of any kind. A pair belongs to its left or
+ *    upper pixel.
+ * 3. Evidence. One frame in eight (mirror.h) adds, to the colour of the neighbourhood of each
+ *    pixel that has 20 foreground pixels in it, the products of its pairs. Once all colours
+ *    together have 2^24 pairs, all of it is halved.
+ * 4. Judgement, after each such frame. The sums of a colour are taken twice, with those of the
+ *    eight around it (level and tint, +-1) once each; of level v, (f, l) is multiplied by the ratio
+ *    r = (2 v + 1) / 64 and (l, l) by r^2 before that. The share is (f, l) / (l, l). Its variance
+ *    is 4 (f, f) / ((l, l) pairs): four pairs tell as much as one that is independent. With 500
+ *    pairs or more, a colour is one of shadows if the share exceeds 7/10 by three standard
+ *    deviations, and one of objects if it is so much below 3/10.
+ * 5. Shadows. A foreground pixel whose own colour is one of shadows is shadow if its neighbourhood
+ *    has a foreground pixel in whose neighbourhood nine have such colours, and whose neighbourhood
+ *    itself has one.
+ * 6. Objects. A pixel is not certain (shadow.h) if the colour of its neighbourhood is one of
+ *    objects, and the background there has texture: (l, l), of all pairs of its foreground pixels
+ *    with pixels of any kind, is 100 a pixel or more. On plain ground nothing speaks against a
+ *    shadow: the evidence comes from elsewhere.
+ *
+ * Everything but the last comparisons of 4 is computed in integers, and these are products of
+ * doubles. */
+#ifndef BD_SEPARATION_SHARED_SHADOW_COLOUR_H
+#define BD_SEPARATION_SHARED_SHADOW_COLOUR_H
+
+#include "separation/shared/illumination.h"
+
+enum {
+    bd_shadow_levels = 32,
+    bd_shadow_tints = 9,
+    bd_shadow_colours = bd_shadow_levels * bd_shadow_tints,
+    bd_shadow_least_light = 10,     /* grey levels of the background, in each channel */
+    bd_shadow_least_around = 20,    /* foreground pixels in a neighbourhood that is evidence */
+    bd_shadow_least_pairs = 500,    /* of a colour that is judged */
+    bd_shadow_most_pairs = 1 << 24, /* of all colours */
+    bd_shadow_least_texture = 100   /* (l, l) a pixel */
+};
+
+/* What a colour is one of. */
+enum bd_shadow_kind { bd_shadow_unknown, bd_shadow_of_shadows, bd_shadow_of_objects };
+
+/* Sums over pairs. */
+struct bd_shadow_evidence {
+    int64_t pairs, ff, fl, ll;
+};
+
+/* What is known of the colours of a scene; all 0 before any evidence. */
+struct bd_shadow_scene {
+    struct bd_shadow_evidence evidence[bd_shadow_colours];
+    uint8_t kinds[bd_shadow_colours]; /* enum bd_shadow_kind */
+    int any;                          /* 1: a kind is known */
+};
+
+/* The colour of `count` pixels (25 at most) with these sums over their red, green and blue values;
+ * -1: none. */
+BD_RULE int bd_shadow_colour(const uint32_t f[3], const uint32_t l[3], uint32_t count)
+{
+    const uint32_t least = bd_shadow_least_light * count;
+    if (l[0] < least || l[1] < least || l[2] < least)
+        return -1;
+    const int red = (int)(256 * f[0] / l[0]), green = (int)(256 * f[1] / l[1]);
+    const int blue = (int)(256 * f[2] / l[2]);
+    const int level = (red + green + blue) / 24, tint = red - blue + 8 * bd_shadow_tints;
+    if (level >= bd_shadow_levels || tint < 0 || tint >= 16 * bd_shadow_tints)
+        return -1;
+    return level * bd_shadow_tints + tint / 16;
+}
+
+/* The kind of colour number `colour`. */
+BD_RULE enum bd_shadow_kind bd_shadow_judge(const struct bd_shadow_evidence *evidence, int colour)
+{
+    enum { unit = 256, shadows = 7 * unit / 10, objects = 3 * unit / 10, far = 16 * unit };
+    const int level = colour / bd_shadow_tints, tint = colour % bd_shadow_tints;
+    int64_t pairs = 0, ff = 0, fl = 0, ll = 0;
+    for (int v = level - 1; v <= level + 1; v++)
+        for (int t = tint - 1; t <= tint + 1; t++) {
+            if (v < 0 || v >= bd_shadow_levels || t < 0 || t >= bd_shadow_tints)
+                continue;
+            const struct bd_shadow_evidence *one = &evidence[v * bd_shadow_tints + t];
+            const int64_t times = v == level && t == tint ? 2 : 1, ratio = 2 * v + 1; /* 64ths */
+            pairs += times * one->pairs;
+            ff += times * one->ff;
+            fl += times * ratio * one->fl;
+            ll += times * ratio * ratio * one->ll;
+        }
+    if (pairs < bd_shadow_least_pairs || ll == 0)
+        return bd_shadow_unknown;
+    /* (f, l) in 64ths, (l, l) in 4096ths. */
+    const int64_t share = 64 * unit * fl / ll;
+    const int64_t above = share < far ? share - shadows : far;
+    const int64_t below = share > -far ? objects - share : far;
+    const double variance = 4.0 * 4096 * unit * unit * (double)ff,
+                 weight = (double)ll * (double)pairs;
+    if (above > 0 && (double)(above * above) * weight > 9 * variance)
+        return bd_shadow_of_shadows;
+    if (below > 0 && (double)(below * below) * weight > 9 * variance)
+        return bd_shadow_of_objects;
+    return bd_shadow_unknown;
+}
+
+/* Half of the evidence is forgotten. */
+BD_RULE void bd_shadow_halve(struct bd_shadow_evidence *colour)
+{
+    colour->pairs /= 2;
+    colour->ff /= 2;
+    colour->fl /= 2;
+    colour->ll /= 2;
+}
+
+#endif
