@@ -127,20 +127,22 @@ static struct bd_synth_point ground_point(const struct bd_synth_canvas *canvas,
 }
 
 /* The light comes from behind, from the left: shadows fall towards us and to the right. */
-static void cast_shadow(const struct bd_synth_canvas *canvas, const struct actor *actor,
-                        const struct place *place)
+static void cast_shadow(const struct bd_synth_canvas *canvas, const struct bd_synth_scene *scene,
+                        const struct actor *actor, const struct place *place)
 {
+    static const uint8_t soft[3] = { 115, 115, 115 }, sun[3] = { 160, 148, 134 };
+    const uint8_t *depth = scene->sun ? sun : soft;
     struct bd_synth_point at = ground_point(canvas, actor, place);
     int32_t size = bd_synth_px8(canvas, actor->size * INT64_C(256));
     if (actor->kind == WALKER) {
         struct bd_synth_point head = { at.x + size * 11 / 20, at.y + size * 3 / 20 };
         at.y -= size / 60;
-        bd_synth_shadow(canvas, at, head, size * 11 / 100);
+        bd_synth_shadow(canvas, at, head, size * 11 / 100, depth);
     } else {
         int32_t left = actor->direction > 0 ? at.x : at.x - size;
         struct bd_synth_point a = { left + size / 8, at.y + size / 50 };
         struct bd_synth_point b = { left + size * 19 / 20, at.y + size / 50 };
-        bd_synth_shadow(canvas, a, b, size * 15 / 100);
+        bd_synth_shadow(canvas, a, b, size * 15 / 100, depth);
     }
 }
 
@@ -204,7 +206,7 @@ void bd_synth_paint_actors(const struct bd_synth_canvas *canvas, const struct bd
             continue;
         places[i] = place_at(&actors[i], scene, seed, index, width);
         if (scene->shadows)
-            cast_shadow(canvas, &actors[i], &places[i]);
+            cast_shadow(canvas, scene, &actors[i], &places[i]);
         bool wet = scene->rain || scene->night ||
                    (scene->place == BD_SYNTH_RIVER && actors[i].kind == BOAT);
         if (wet)

@@ -285,9 +285,9 @@ void bd_synth_polygon(const struct bd_synth_canvas *canvas, const struct bd_synt
 }
 
 void bd_synth_shadow(const struct bd_synth_canvas *canvas, struct bd_synth_point a,
-                     struct bd_synth_point b, int32_t r)
+                     struct bd_synth_point b, int32_t r, const uint8_t depth[3])
 {
-    enum { FLAT = 3, DEPTH = 115 /* of 256: how much light a full shadow takes */ };
+    enum { FLAT = 3 };
     if (r < 1)
         return;
     struct bd_synth_point ab = { b.x - a.x, (b.y - a.y) * FLAT };
@@ -305,7 +305,7 @@ void bd_synth_shadow(const struct bd_synth_canvas *canvas, struct bd_synth_point
             if (canvas->picture) {
                 uint8_t *p = canvas->picture->data + y * canvas->picture->stride + 3 * (int64_t)x;
                 for (int c = 0; c < 3; c++)
-                    p[c] = (uint8_t)(p[c] - p[c] * dark * DEPTH / (FULL * FULL));
+                    p[c] = (uint8_t)(p[c] - p[c] * dark * depth[c] / (FULL * FULL));
             }
             if (canvas->truth && dark > FULL / 4)
                 canvas->truth->data[y * canvas->truth->stride + x] |= 1;

@@ -106,9 +106,10 @@ void bd_synth_polygon(const struct bd_synth_canvas *canvas, const struct bd_synt
                       int count, const struct bd_synth_ink *ink);
 
 /* Darkens the ground along a line: a capsule of radius r, three times flatter than wide, with soft
- * edges. Marked as shadow in the truth where more than a quarter of its full depth. */
+ * edges. depth: how much light its middle takes, of 256, in red, green and blue. Marked as shadow
+ * in the truth where more than a quarter of its full depth. */
 void bd_synth_shadow(const struct bd_synth_canvas *canvas, struct bd_synth_point a,
-                     struct bd_synth_point b, int32_t r);
+                     struct bd_synth_point b, int32_t r, const uint8_t depth[3]);
 
 /* Turns what painting left in the truth frame into 255 (coverage of half or more), 50 and 0. */
 void bd_synth_finish_truth(const struct bd_synth_canvas *canvas);

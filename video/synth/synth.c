@@ -50,6 +50,9 @@ const struct bd_synth_scene bd_synth_scenes[] = {
     { .name = "crossing", .description = "people cross each other's ways, near and far",
       .width = 480, .height = 270, .frame_count = 600, .fps = 25, .noise = 2.0, .objects = 6,
       .shadows = true, .crowd = true },
+    { .name = "sun", .description = "dark, bluish shadows of the sun",
+      .width = 320, .height = 240, .frame_count = 400, .fps = 25, .noise = 2.0, .objects = 5,
+      .shadows = true, .sun = true },
     { .name = NULL },
 };
 /* clang-format on */

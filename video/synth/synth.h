@@ -24,6 +24,7 @@ struct bd_synth_scene {
     double noise;           /* standard deviation of the sensor noise, grey levels */
     int objects;            /* moving objects at a time */
     bool shadows;           /* objects cast soft shadows (not foreground in the truth) */
+    bool sun;               /* these are dark and bluish: only the sky lights them */
     double light_drift;     /* amplitude of the slow change of light, fraction of brightness */
     bool sway;              /* a region of foliage that moves without being foreground */
     int stop_from, stop_to; /* frames between which one object stops; 0,0: none */
