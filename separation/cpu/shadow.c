@@ -1,5 +1,5 @@
-/* The search for shadows. Two passes over the rows of a strip leave flags: which pixels may be
- * shadow, and which are near one that is certain, by their colour or as grey shadows. */
+/* The search for shadows. Two passes over the rows of a strip, for grey shadows and for colours,
+ * leave flags: which pixels may be shadow, and which are near one that is certain. */
 #include "separation/cpu/shadow.h"
 
 #include <stdlib.h>
@@ -11,11 +11,17 @@ enum { channels = 3, reach = bd_shadow_reach };
 
 /* Flags of a pixel while shadows are looked for. In `shadow`: it may be one. In work->picture: it
  * is within reach, along its row, of one that is certain. */
-enum flag { grey = 1, coloured = 2, object = 4 /* in `shadow` only: it is not certain */ };
+enum flag {
+    grey = 1,
+    coloured = 2,
+    /* In `shadow` only: */
+    certain = 4, /* as a grey one */
+    dark = 8     /* it has a colour of its own */
+};
 
 /* Of the sums of a neighbourhood, in place of f f, f l and l l: f, and above it l, of a channel. In
- * place of the count: that, how many have colours of shadows, and (l, l) of pairs. */
-enum { l_bit = 16, coloured_bit = 5, pairs_bit = 10 };
+ * place of the count: that, how many have colours of shadows, and the texture. */
+enum { l_bit = 16, coloured_bit = 5, texture_bit = 10 };
 
 struct search {
     struct bd_mask_work *work;
@@ -38,39 +44,52 @@ static int difference(const uint8_t *from, const uint8_t *to)
     return bd_illumination_difference(light(from), light(to), channels);
 }
 
-/* (l, l) of the pairs that belong to pixel p, of column x and row y. */
+/* The texture of the background at pixel p, of column x and row y. */
 static uint32_t texture(const struct search *search, size_t p, int x, int y)
 {
     const struct bd_mask_work *work = search->work;
-    const uint8_t *l = search->l + channels * p;
-    const int right = x + 1 < work->width ? difference(l, l + channels) : 0;
-    const int down =
-        y + 1 < work->height ? difference(l, l + (size_t)channels * (size_t)work->width) : 0;
-    return (uint32_t)(right * right + down * down);
+    const uint8_t *green = search->l + channels * p + 1;
+    const int right = x + 1 < work->width ? green[channels] : *green;
+    const int down = y + 1 < work->height ? green[(size_t)channels * (size_t)work->width] : *green;
+    return bd_shadow_texture(*green, right, down);
 }
 
-/* Sums of a row, for the colours of neighbourhoods; shadow := `coloured` by a pixel's own colour.
- */
+/* bd_shadow_colour of one pixel. Its quotients are below 2^16, and these products exact. */
+static int own_colour(const uint32_t *inverse, const uint8_t *f, const uint8_t *l)
+{
+    int ratios[channels];
+    for (int c = 0; c < channels; c++) {
+        if (l[c] < bd_shadow_least_light)
+            return -1;
+        ratios[c] = (int)((uint64_t)(256u * f[c]) * inverse[l[c]] >> 24);
+    }
+    return bd_shadow_colour_of(ratios);
+}
+
+/* Sums of a row, for the colours of neighbourhoods: those of dark pixels. shadow := `coloured` by a
+ * pixel's own colour. */
 static void take_colours(const void *arg, struct bd_sums sums, int y, bool own)
 {
     const struct search *search = arg;
     const int width = search->work->width;
     const size_t first = (size_t)y * (size_t)width;
     const uint8_t *row = search->mask + first, *end = row + width;
+    const bool objects = search->colours->scene.any >> bd_shadow_of_objects & 1;
     for (const uint8_t *at = row; (at = bd_mask_next(at, end)); at++) {
         const int x = (int)(at - row);
         const size_t p = first + (size_t)x;
         const uint8_t *f = search->f + channels * p, *l = search->l + channels * p;
-        const uint32_t values[] = { f[0], f[1], f[2] }, below[] = { l[0], l[1], l[2] };
-        const int colour = bd_shadow_colour(values, below, 1);
-        const bool shadow = colour >= 0 && search->kinds[colour] == bd_shadow_of_shadows;
-        if (own && shadow)
-            search->shadow[p] = coloured;
-        sums.ff[x + reach] = values[0] + (below[0] << l_bit);
-        sums.fl[x + reach] = values[1] + (below[1] << l_bit);
-        sums.ll[x + reach] = values[2] + (below[2] << l_bit);
-        sums.count[x + reach] =
-            1 + ((uint32_t)shadow << coloured_bit) + (texture(search, p, x, y) << pairs_bit);
+        const int colour = own_colour(search->colours->inverse, f, l);
+        if (colour < 0)
+            continue;
+        const bool shadow = search->kinds[colour] == bd_shadow_of_shadows;
+        if (own)
+            search->shadow[p] |= shadow ? dark | coloured : dark;
+        sums.ff[x + reach] = f[0] + ((uint32_t)l[0] << l_bit);
+        sums.fl[x + reach] = f[1] + ((uint32_t)l[1] << l_bit);
+        sums.ll[x + reach] = f[2] + ((uint32_t)l[2] << l_bit);
+        sums.count[x + reach] = 1 + ((uint32_t)shadow << coloured_bit) +
+                                (objects ? texture(search, p, x, y) << texture_bit : 0);
         bd_sums_use(sums, x + reach, x + reach + 1);
     }
 }
@@ -95,18 +114,27 @@ static void add_pairs(const struct search *search, struct bd_shadow_evidence *co
     }
 }
 
-/* work->picture := `coloured` within reach of a pixel that is certain by its colour; shadow gets
- * `object` where none is certain as a grey one. */
+/* The pixels of a row within reach of pixel x get a flag. */
+static void mark_near(uint8_t *near, int width, int x, enum flag flag)
+{
+    for (int u = x < reach ? 0 : x - reach; u <= x + reach && u < width; u++)
+        near[u] |= (uint8_t)flag;
+}
+
+/* work->picture gets `coloured` within reach of a pixel that is certain by its colour, and the
+ * pixels of objects are no longer certain as grey ones. */
 static void judge_colours(const void *arg, struct bd_sums sum, int y)
 {
     const struct search *search = arg;
     const struct bd_mask_work *work = search->work;
     const size_t first = (size_t)y * (size_t)work->width;
     const uint8_t *row = search->mask + first, *end = row + work->width;
-    uint8_t *near = work->picture + first;
+    uint8_t *flags = search->shadow + first, *near = work->picture + first;
     struct bd_total total = BD_TOTAL_NONE;
     for (const uint8_t *at = row; (at = bd_mask_next(at, end)); at++) {
         const int x = (int)(at - row);
+        if (!(flags[x] & dark) || !(search->added || flags[x] & (certain | coloured)))
+            continue;
         bd_total_move(&total, sum, reach, x);
         const uint32_t low = (1u << l_bit) - 1, few = (1u << coloured_bit) - 1;
         const uint32_t f[] = { total.ff & low, total.fl & low, total.ll & low };
@@ -118,12 +146,11 @@ static void judge_colours(const void *arg, struct bd_sums sum, int y)
         if (search->added && count >= bd_shadow_least_around)
             add_pairs(search, &search->added[colour], first + (size_t)x, x, y);
         if (search->kinds[colour] == bd_shadow_of_objects &&
-            total.count >> pairs_bit >= bd_shadow_least_texture * count)
-            search->shadow[first + (size_t)x] |= object;
-        if (search->kinds[colour] == bd_shadow_of_shadows &&
+            total.count >> texture_bit >= bd_shadow_least_texture * count)
+            flags[x] &= (uint8_t)~certain;
+        if (search->kinds[colour] == bd_shadow_of_shadows && flags[x] & coloured &&
             (total.count >> coloured_bit & few) >= bd_shadow_least_count)
-            for (int u = x < reach ? 0 : x - reach; u <= x + reach && u < work->width; u++)
-                near[u] = coloured;
+            mark_near(near, work->width, x, coloured);
     }
 }
 
@@ -158,26 +185,35 @@ static void take_plausible(const void *arg, struct bd_sums sums, int y, bool own
     }
 }
 
-/* work->picture gets `grey` within reach of a certain pixel of its row. */
-static void find_near(const void *arg, struct bd_sums sum, int y)
+/* shadow gets `certain` where a plausible pixel is. */
+static void find_certain(const void *arg, struct bd_sums sum, int y)
 {
     const struct search *search = arg;
     const struct bd_mask_work *work = search->work;
     const size_t first = (size_t)y * (size_t)work->width;
     const uint8_t *row = search->mask + first, *end = row + work->width;
-    const uint8_t *flags = search->shadow + first;
-    uint8_t *near = work->picture + first;
+    uint8_t *flags = search->shadow + first;
     struct bd_total total = BD_TOTAL_NONE;
     for (const uint8_t *at = row; (at = bd_mask_next(at, end)); at++) {
         const int x = (int)(at - row);
-        if ((flags[x] & (grey | object)) != grey)
+        if (!(flags[x] & grey))
             continue;
         bd_total_move(&total, sum, reach, x);
         if (total.count >= bd_shadow_least_count &&
             bd_shadow_fits(total.ff, total.fl, total.ll, total.count, bd_shadow_most_mean))
-            for (int u = x < reach ? 0 : x - reach; u <= x + reach && u < work->width; u++)
-                near[u] |= grey;
+            flags[x] |= certain;
     }
+}
+
+/* work->picture gets `grey` within reach of a certain pixel of its row. */
+static void find_near(const struct search *search, int y)
+{
+    const int width = search->work->width;
+    const size_t first = (size_t)y * (size_t)width;
+    const uint8_t *row = search->mask + first, *end = row + width;
+    for (const uint8_t *at = row; (at = bd_mask_next(at, end)); at++)
+        if (search->shadow[first + (size_t)(at - row)] & certain)
+            mark_near(search->work->picture + first, width, (int)(at - row), grey);
 }
 
 /* The flags of a strip. */
@@ -185,18 +221,20 @@ static void judge_strip(void *arg, int64_t item, int thread)
 {
     struct search search = *(const struct search *)arg;
     const struct bd_neighbourhood of_colours = { reach, &search, take_colours, judge_colours };
-    const struct bd_neighbourhood of_grey = { reach, &search, take_plausible, find_near };
+    const struct bd_neighbourhood of_grey = { reach, &search, take_plausible, find_certain };
     const size_t width = (size_t)search.work->width;
     int to, from = bd_mask_strip(search.work, item, &to);
     memset(search.shadow + (size_t)from * width, 0, (size_t)(to - from) * width);
     memset(search.work->picture + (size_t)from * width, 0, (size_t)(to - from) * width);
+    bd_neighbourhood_strip(search.work, &of_grey, item, thread);
     if (search.colours) {
         search.kinds = search.colours->scene.kinds;
         if (search.evidence)
             search.added = search.colours->added + (size_t)thread * bd_shadow_colours;
         bd_neighbourhood_strip(search.work, &of_colours, item, thread);
     }
-    bd_neighbourhood_strip(search.work, &of_grey, item, thread);
+    for (int y = from; y < to; y++)
+        find_near(&search, y);
 }
 
 /* The pixels of a strip that have no certain pixel of their sort near them are no shadow. */
@@ -212,11 +250,12 @@ static void finish_strip(void *arg, int64_t item, int thread)
         uint8_t *row = search->shadow + (size_t)y * width;
         for (const uint8_t *at = mask; (at = bd_mask_next(at, end)); at++) {
             const size_t x = (size_t)(at - mask);
+            const uint8_t flags = row[x] & (grey | coloured);
             uint8_t near = 0;
-            for (int v = y - reach; v <= y + reach && row[x]; v++)
+            for (int v = y - reach; v <= y + reach && flags; v++)
                 if (v >= 0 && v < work->height)
                     near |= work->picture[(size_t)v * width + x];
-            row[x] = (row[x] & near) != 0;
+            row[x] = (flags & near) != 0;
         }
     }
 }
@@ -243,13 +282,16 @@ static void learn(struct bd_shadow_colours *colours)
     scene->any = 0;
     for (int i = 0; i < bd_shadow_colours; i++) {
         scene->kinds[i] = (uint8_t)bd_shadow_judge(scene->evidence, i);
-        scene->any |= scene->kinds[i] != bd_shadow_unknown;
+        if (scene->kinds[i] != bd_shadow_unknown)
+            scene->any |= 1 << scene->kinds[i];
     }
 }
 
 enum bd_status bd_shadow_create(struct bd_shadow_colours *colours, int threads)
 {
     *colours = (struct bd_shadow_colours){ .threads = threads };
+    for (uint32_t i = 1; i < 256; i++)
+        colours->inverse[i] = ((1u << 24) + i - 1) / i;
     colours->added = calloc((size_t)threads * bd_shadow_colours, sizeof *colours->added);
     return colours->added ? BD_OK
                           : bd_fail(BD_ERROR_MEMORY, "no memory for the colours of shadows");

@@ -13,26 +13,28 @@
  * 1. Colours. Of pixels with sums f_c and l_c over channel c, the ratios are u_c = 256 f_c / l_c,
  *    rounded down. Their level is their sum / 24, one of 32: a 32nd of the light each. Their tint
  *    is (u_red - u_blue + 72) / 16, one of 9; grey is the middle one. What is brighter, of another
- *    tint, or on a background below 10 grey levels in some channel, has no colour. The colour of a
- *    neighbourhood (shadow.h) is that of its foreground pixels, if they are 9 or more.
+ *    tint, or on a background below 10 grey levels in some channel, has no colour. A dark pixel is
+ *    one of the foreground that has a colour of its own. The colour of a neighbourhood (shadow.h)
+ *    is that of its dark pixels, if they are 9 or more.
  * 2. Pairs are those of illumination.h, in foreground of any kind. A pair belongs to its left or
  *    upper pixel.
- * 3. Evidence. One frame in eight (mirror.h) adds, to the colour of the neighbourhood of each
- *    pixel that has 20 foreground pixels in it, the products of its pairs. Once all colours
- *    together have 2^24 pairs, all of it is halved.
+ * 3. Evidence. One frame in eight (mirror.h) adds, to the colour of the neighbourhood of each dark
+ *    pixel that has 20 of them in it, the products of its pairs. Once all colours together have
+ *    more than 2^24 pairs, all of it is halved.
  * 4. Judgement, after each such frame. The sums of a colour are taken twice, with those of the
  *    eight around it (level and tint, +-1) once each; of level v, (f, l) is multiplied by the ratio
  *    r = (2 v + 1) / 64 and (l, l) by r^2 before that. The share is (f, l) / (l, l). Its variance
  *    is 4 (f, f) / ((l, l) pairs): four pairs tell as much as one that is independent. With 500
  *    pairs or more, a colour is one of shadows if the share exceeds 7/10 by three standard
  *    deviations, and one of objects if it is so much below 3/10.
- * 5. Shadows. A foreground pixel whose own colour is one of shadows is shadow if its neighbourhood
- *    has a foreground pixel in whose neighbourhood nine have such colours, and whose neighbourhood
- *    itself has one.
- * 6. Objects. A pixel is not certain (shadow.h) if the colour of its neighbourhood is one of
- *    objects, and the background there has texture: (l, l), of all pairs of its foreground pixels
- *    with pixels of any kind, is 100 a pixel or more. On plain ground nothing speaks against a
- *    shadow: the evidence comes from elsewhere.
+ * 5. Shadows. A dark pixel whose own colour is one of shadows may be shadow. It is certain if the
+ *    colour of its neighbourhood is one of shadows too, and nine pixels there may be shadow. Shadow
+ *    is every pixel that may be and has a certain one in its neighbourhood.
+ * 6. Objects. A dark pixel is not certain as a grey one (shadow.h) if the colour of its
+ *    neighbourhood is one of objects, and the background there has texture: 11 in the mean of its
+ *    dark pixels. A pixel's texture is the sum of squares of the differences of green to the right
+ *    and down, each held as those of pairs are. On plain ground nothing speaks against a shadow:
+ *    the evidence comes from elsewhere.
  *
  * Everything but the last comparisons of 4 is computed in integers, and these are products of
  * doubles. */
@@ -46,10 +48,10 @@ enum {
     bd_shadow_tints = 9,
     bd_shadow_colours = bd_shadow_levels * bd_shadow_tints,
     bd_shadow_least_light = 10,     /* grey levels of the background, in each channel */
-    bd_shadow_least_around = 20,    /* foreground pixels in a neighbourhood that is evidence */
+    bd_shadow_least_around = 20,    /* dark pixels in a neighbourhood that is evidence */
     bd_shadow_least_pairs = 500,    /* of a colour that is judged */
     bd_shadow_most_pairs = 1 << 24, /* of all colours */
-    bd_shadow_least_texture = 100   /* (l, l) a pixel */
+    bd_shadow_least_texture = 11    /* a pixel */
 };
 
 /* What a colour is one of. */
@@ -64,8 +66,18 @@ struct bd_shadow_evidence {
 struct bd_shadow_scene {
     struct bd_shadow_evidence evidence[bd_shadow_colours];
     uint8_t kinds[bd_shadow_colours]; /* enum bd_shadow_kind */
-    int any;                          /* 1: a kind is known */
+    int any; /* sum of 1 << kind of the kinds that colours have, but for bd_shadow_unknown */
 };
+
+/* The colour with these ratios of red, green and blue; -1: none. */
+BD_RULE int bd_shadow_colour_of(const int ratios[3])
+{
+    const int level = (ratios[0] + ratios[1] + ratios[2]) / 24;
+    const int tint = ratios[0] - ratios[2] + 8 * bd_shadow_tints;
+    if (level >= bd_shadow_levels || tint < 0 || tint >= 16 * bd_shadow_tints)
+        return -1;
+    return level * bd_shadow_tints + tint / 16;
+}
 
 /* The colour of `count` pixels (25 at most) with these sums over their red, green and blue values;
  * -1: none. */
@@ -74,12 +86,18 @@ BD_RULE int bd_shadow_colour(const uint32_t f[3], const uint32_t l[3], uint32_t 
     const uint32_t least = bd_shadow_least_light * count;
     if (l[0] < least || l[1] < least || l[2] < least)
         return -1;
-    const int red = (int)(256 * f[0] / l[0]), green = (int)(256 * f[1] / l[1]);
-    const int blue = (int)(256 * f[2] / l[2]);
-    const int level = (red + green + blue) / 24, tint = red - blue + 8 * bd_shadow_tints;
-    if (level >= bd_shadow_levels || tint < 0 || tint >= 16 * bd_shadow_tints)
-        return -1;
-    return level * bd_shadow_tints + tint / 16;
+    const int ratios[3] = { (int)(256 * f[0] / l[0]), (int)(256 * f[1] / l[1]),
+                            (int)(256 * f[2] / l[2]) };
+    return bd_shadow_colour_of(ratios);
+}
+
+/* The texture at a pixel of the background, by its green value and those to its right and below it;
+ * outside the picture they are as its own. */
+BD_RULE uint32_t bd_shadow_texture(int green, int right, int below)
+{
+    const int across = bd_illumination_difference(green, right, 1);
+    const int down = bd_illumination_difference(green, below, 1);
+    return (uint32_t)(across * across + down * down);
 }
 
 /* The kind of colour number `colour`. */

@@ -57,7 +57,7 @@ static bool plain_certain(const uint8_t *plausible, const uint8_t *f, const uint
     return count >= bd_shadow_least_count && meets(sums, count, bd_shadow_most_mean);
 }
 
-/* Of the neighbourhood of a pixel, by its foreground. */
+/* Of the neighbourhood of a pixel, by its dark pixels. */
 struct around {
     int colour, count, coloured;
     int64_t texture;
@@ -99,17 +99,21 @@ static struct around plain_around(const struct scene *s, int x, int y)
             const int p = v * s->width + u;
             if (!is_inside(s, u, v) || !s->mask[p])
                 continue;
+            const int own = plain_own_colour(s, p);
+            if (own < 0)
+                continue;
             for (int c = 0; c < 3; c++) {
                 f[c] += s->f[3 * p + c];
                 l[c] += s->l[3 * p + c];
             }
-            const int own = plain_own_colour(s, p);
-            around.coloured += own >= 0 && s->kinds[own] == bd_shadow_of_shadows;
+            around.coloured += s->kinds[own] == bd_shadow_of_shadows;
             around.count++;
             for (int down = 0; down < 2; down++) {
                 if (!is_inside(s, u + !down, v + down))
                     continue;
-                const int d = held(light(s->l, (v + down) * s->width + u + !down) - light(s->l, p));
+                const int q = (v + down) * s->width + u + !down;
+                const int green = s->l[3 * q + 1] - s->l[3 * p + 1];
+                const int d = green > 32 ? 32 : green < -32 ? -32 : green;
                 around.texture += (int64_t)d * d;
             }
         }
@@ -121,7 +125,7 @@ static struct around plain_around(const struct scene *s, int x, int y)
 static bool is_object(const struct scene *s, struct around around)
 {
     return around.colour >= 0 && s->kinds[around.colour] == bd_shadow_of_objects &&
-           around.texture >= (int64_t)100 * around.count;
+           around.texture >= (int64_t)11 * around.count;
 }
 
 static bool is_sure(const struct scene *s, struct around around)
@@ -136,7 +140,7 @@ static void plain_learn(const struct scene *s, struct bd_shadow_evidence *eviden
         for (int x = 0; x < s->width; x++) {
             const int p = y * s->width + x;
             const struct around around = plain_around(s, x, y);
-            if (!s->mask[p] || around.colour < 0 || around.count < 20)
+            if (!s->mask[p] || plain_own_colour(s, p) < 0 || around.colour < 0 || around.count < 20)
                 continue;
             for (int down = 0; down < 2; down++) {
                 const int q = (y + down) * s->width + x + !down;
@@ -170,7 +174,7 @@ static void check(struct bd_pool *pool, const struct scene *s, struct found *fou
     assert_int_equal(bd_mask_work_create(&work, pool, s->width, s->height), BD_OK);
     memcpy(colours.scene.kinds, s->kinds, bd_shadow_colours);
     for (int i = 0; i < bd_shadow_colours; i++)
-        colours.scene.any |= s->kinds[i] != bd_shadow_unknown;
+        colours.scene.any |= s->kinds[i] ? 1 << s->kinds[i] : 0;
     shadow[pixels] = 77;
     bd_shadow_find(work, shadow, &colours, s->mask, s->f, s->l, true);
     assert_int_equal(shadow[pixels], 77);
@@ -187,9 +191,12 @@ static void check(struct bd_pool *pool, const struct scene *s, struct found *fou
         const struct around around = plain_around(s, p % s->width, p / s->width);
         certain[p] = plausible[p] && plain_certain(plausible, s->f, s->l, s->width, s->height,
                                                    p % s->width, p / s->width);
-        found->objects += certain[p] && is_object(s, around);
-        certain[p] &= !is_object(s, around);
-        sure[p] = s->mask[p] && is_sure(s, around);
+        const int own = plain_own_colour(s, p);
+        const bool object = own >= 0 && is_object(s, around);
+        found->objects += certain[p] && object;
+        certain[p] &= !object;
+        sure[p] =
+            s->mask[p] && own >= 0 && s->kinds[own] == bd_shadow_of_shadows && is_sure(s, around);
     }
     for (int y = 0; y < s->height; y++)
         for (int x = 0; x < s->width; x++) {

@@ -25,16 +25,17 @@ struct shadow_pairs {
     int32_t fl;
 };
 
-/* For colours, of[0 .. 2] are f, and above it l, of a channel; of[3] is how many foreground pixels
- * there are, how many have colours of shadows, and (l, l) of pairs. */
-enum { shadow_l_bit = 16, shadow_coloured_bit = 5, shadow_pairs_bit = 10, shadow_numbers = 4 };
+/* For colours, of[0 .. 2] are f, and above it l, of a channel; of[3] is how many dark pixels
+ * there are, how many have colours of shadows, and the texture. */
+enum { shadow_l_bit = 16, shadow_coloured_bit = 5, shadow_texture_bit = 10, shadow_numbers = 4 };
 
 /* A bit a pixel, and what the threads of a block share. */
 struct shadow_memory {
     uint64_t plausible[neighbourhood_rows]; /* they may be grey shadow */
     uint64_t certain[neighbourhood_rows];   /* of these */
     uint64_t set[neighbourhood_rows];       /* foreground */
-    uint64_t coloured[neighbourhood_rows];  /* their own colours are of shadows */
+    uint64_t dark[neighbourhood_rows];      /* of it: pixels with a colour of their own */
+    uint64_t coloured[neighbourhood_rows];  /* of these: it is of shadows */
     uint64_t sure[neighbourhood_rows];      /* certain by their colour */
     uint64_t object[neighbourhood_rows];    /* not certain, whatever `certain` says */
     union {
@@ -70,24 +71,22 @@ static __device__ __forceinline__ int difference(const uint8_t *from, const uint
     return bd_illumination_difference(light(from), light(to), 3);
 }
 
-/* (l, l) of the pairs that belong to a pixel. */
+/* The texture of the background at a pixel. */
 static __device__ __forceinline__ uint32_t texture(const struct shadow_scene &scene, int row,
                                                    int column)
 {
-    const uint8_t *l = scene.l + 3 * place_of(scene.tile, row, column);
-    const int right = is_inside(scene.tile, row, column + 1) ? difference(l, l + 3) : 0;
-    const int down =
-        is_inside(scene.tile, row + 1, column) ? difference(l, l + 3 * scene.tile.width) : 0;
-    return (uint32_t)(right * right + down * down);
+    const uint8_t *green = scene.l + 3 * place_of(scene.tile, row, column) + 1;
+    const int right = is_inside(scene.tile, row, column + 1) ? green[3] : *green;
+    const int below = is_inside(scene.tile, row + 1, column) ? green[3 * scene.tile.width] : *green;
+    return bd_shadow_texture(*green, right, below);
 }
 
-/* The numbers of a pixel, 0 where it is no foreground. Returns whether its own colour is one of
- * shadows. */
-static __device__ __forceinline__ bool
+/* The numbers of a pixel, 0 where it is not dark. Returns its kind, and -1 then. */
+static __device__ __forceinline__ int
 put_colour(struct shadow_memory *m, const struct shadow_scene &scene, int row, int column)
 {
     uint32_t numbers[shadow_numbers] = { 0, 0, 0, 0 };
-    bool coloured = false;
+    int kind = -1;
     if (m->set[row] >> column & 1) {
         const int64_t at = 3 * place_of(scene.tile, row, column);
         uint32_t f[3], l[3];
@@ -95,17 +94,21 @@ put_colour(struct shadow_memory *m, const struct shadow_scene &scene, int row, i
         for (int c = 0; c < 3; c++) {
             f[c] = scene.f[at + c];
             l[c] = scene.l[at + c];
-            numbers[c] = f[c] + (l[c] << shadow_l_bit);
         }
         const int colour = bd_shadow_colour(f, l, 1);
-        coloured = colour >= 0 && scene.colours->known.kinds[colour] == bd_shadow_of_shadows;
-        numbers[3] = 1 + ((uint32_t)coloured << shadow_coloured_bit) +
-                     (texture(scene, row, column) << shadow_pairs_bit);
+        if (colour >= 0) {
+            kind = scene.colours->known.kinds[colour];
+#pragma unroll
+            for (int c = 0; c < 3; c++)
+                numbers[c] = f[c] + (l[c] << shadow_l_bit);
+            numbers[3] = 1 + ((uint32_t)(kind == bd_shadow_of_shadows) << shadow_coloured_bit) +
+                         (texture(scene, row, column) << shadow_texture_bit);
+        }
     }
 #pragma unroll
     for (int i = 0; i < shadow_numbers; i++)
         m->sums.of[i][row][column] = numbers[i];
-    return coloured;
+    return kind;
 }
 
 /* The pair of a pixel with another one becomes evidence of a colour. */
@@ -135,7 +138,7 @@ static __device__ __forceinline__ bool judge_colour(struct shadow_memory *m,
 {
     uint32_t sums[shadow_numbers] = { 0, 0, 0, 0 }, f[3], l[3];
     *object = false;
-    if (!is_within<shadow_reach>(column) || !(m->set[row] >> column & 1))
+    if (!is_within<shadow_reach>(column) || !(m->dark[row] >> column & 1))
         return false;
 #pragma unroll
     for (int i = 0; i < shadow_numbers; i++)
@@ -153,13 +156,13 @@ static __device__ __forceinline__ bool judge_colour(struct shadow_memory *m,
         return false;
     const int kind = scene.colours->known.kinds[colour];
     *object = kind == bd_shadow_of_objects &&
-              sums[3] >> shadow_pairs_bit >= bd_shadow_least_texture * count;
+              sums[3] >> shadow_texture_bit >= bd_shadow_least_texture * count;
     if (learn && count >= bd_shadow_least_around && is_within<shadow_halo>(column) &&
         row >= shadow_halo && row < neighbourhood_rows - shadow_halo) {
         add_pair(m, scene, colour, row, column, row, column + 1);
         add_pair(m, scene, colour, row, column, row + 1, column);
     }
-    return kind == bd_shadow_of_shadows &&
+    return kind == bd_shadow_of_shadows && m->coloured[row] >> column & 1 &&
            (sums[3] >> shadow_coloured_bit & few) >= bd_shadow_least_count;
 }
 
@@ -169,11 +172,15 @@ static __device__ __forceinline__ void look_at_colours(struct shadow_memory *m,
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     for (int row = warp; row < neighbourhood_rows; row += neighbourhood_warps) {
-        const bool left = put_colour(m, scene, row, lane);
-        const bool right = put_colour(m, scene, row, lane + 32);
-        const uint64_t coloured = ballot_row(left, right);
-        if (lane == 0)
+        const int left = put_colour(m, scene, row, lane);
+        const int right = put_colour(m, scene, row, lane + 32);
+        const uint64_t dark = ballot_row(left >= 0, right >= 0);
+        const uint64_t coloured =
+            ballot_row(left == bd_shadow_of_shadows, right == bd_shadow_of_shadows);
+        if (lane == 0) {
+            m->dark[row] = dark;
             m->coloured[row] = coloured;
+        }
     }
     __syncthreads();
     add_up_columns<shadow_reach, shadow_reach, shadow_numbers>(&m->sums);
@@ -229,15 +236,17 @@ static __device__ void make_kinds(struct shadow_memory *m, struct bd_cuda_shadow
         scene->known.evidence[i] = m->evidence[i];
     }
     __syncthreads();
-    bool known = false;
+    bool shadows = false, objects = false;
     for (int i = threadIdx.x; i < bd_shadow_colours; i += neighbourhood_threads) {
         const enum bd_shadow_kind kind = bd_shadow_judge(m->evidence, i);
         scene->known.kinds[i] = (uint8_t)kind;
-        known |= kind != bd_shadow_unknown;
+        shadows |= kind == bd_shadow_of_shadows;
+        objects |= kind == bd_shadow_of_objects;
     }
-    known = __syncthreads_or(known);
+    shadows = __syncthreads_or(shadows);
+    objects = __syncthreads_or(objects);
     if (threadIdx.x == 0) {
-        scene->known.any = known;
+        scene->known.any = shadows << bd_shadow_of_shadows | objects << bd_shadow_of_objects;
         scene->done = 0;
     }
 }
