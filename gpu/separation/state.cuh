@@ -214,9 +214,9 @@ struct bd_cuda_separator {
 
     float *age;            /* pitch */
     uint8_t *known_shadow; /* pitch: 0 or 1, while background in other light is looked for */
-    struct bd_cuda_shadow_scene *shadow_scene;
-    uint8_t *guard; /* pitch: 0 or 1 */
-    uint8_t *aged;  /* pitch / 4: 0 where the ages of four pixels are 0 */
+    struct bd_cuda_shadow_scene *shadow_scene; /* one: the colours of shadows */
+    uint8_t *guard;                            /* pitch: 0 or 1 */
+    uint8_t *aged; /* pitch / 4: 0 where the ages of four pixels are 0 */
     struct bd_cuda_mask *mask_work;
 
     uint8_t *still;     /* pitch: looks for which the pixel has been as it was in `earlier` */

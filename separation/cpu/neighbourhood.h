@@ -5,9 +5,10 @@
 
 #include "separation/cpu/mask_work.h"
 
-/* Sums of f f, f l and l l, and their number, of each pixel of a row, with at least `reach` zeros
- * at either end. f l may be negative: sums are modulo 2^32. used: not 0 for a block of
- * bd_mask_sums_block columns, zeros counted, that may hold anything but 0. */
+/* Sums of f f, f l and l l, and their number, or of what a search has in their places, of each
+ * pixel of a row, with at least `reach` zeros at either end. f l may be negative: sums are modulo
+ * 2^32. used: not 0 for a block of bd_mask_sums_block columns, zeros counted, that may hold
+ * anything but 0. */
 struct bd_sums {
     uint32_t *ff, *fl, *ll, *count, *used;
 };

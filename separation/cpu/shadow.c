@@ -34,16 +34,6 @@ struct search {
     struct bd_shadow_evidence *added; /* by the thread; NULL: the frame is no evidence */
 };
 
-static int light(const uint8_t *pixel)
-{
-    return pixel[0] + pixel[1] + pixel[2];
-}
-
-static int difference(const uint8_t *from, const uint8_t *to)
-{
-    return bd_illumination_difference(light(from), light(to), channels);
-}
-
 /* The texture of the background at pixel p, of column x and row y. */
 static uint32_t texture(const struct search *search, size_t p, int x, int y)
 {
@@ -54,7 +44,8 @@ static uint32_t texture(const struct search *search, size_t p, int x, int y)
     return bd_shadow_texture(*green, right, down);
 }
 
-/* bd_shadow_colour of one pixel. Its quotients are below 2^16, and these products exact. */
+/* bd_shadow_colour of one pixel. The inverse is too large by less than 1, which changes no
+ * quotient: 256 f l is below 2^24. */
 static int own_colour(const uint32_t *inverse, const uint8_t *f, const uint8_t *l)
 {
     int ratios[channels];
@@ -66,8 +57,8 @@ static int own_colour(const uint32_t *inverse, const uint8_t *f, const uint8_t *
     return bd_shadow_colour_of(ratios);
 }
 
-/* Sums of a row, for the colours of neighbourhoods: those of dark pixels. shadow := `coloured` by a
- * pixel's own colour. */
+/* Sums of a row, for the colours of neighbourhoods: those of dark pixels. shadow gets `dark` there,
+ * and `coloured` where a pixel's own colour is one of shadows. */
 static void take_colours(const void *arg, struct bd_sums sums, int y, bool own)
 {
     const struct search *search = arg;
@@ -105,8 +96,8 @@ static void add_pairs(const struct search *search, struct bd_shadow_evidence *co
         const size_t q = p + steps[i];
         if (!inside[i] || !search->mask[q])
             continue;
-        const int f = difference(search->f + channels * p, search->f + channels * q);
-        const int l = difference(search->l + channels * p, search->l + channels * q);
+        const int f = bd_illumination_of_pair(search->f + channels * p, search->f + channels * q);
+        const int l = bd_illumination_of_pair(search->l + channels * p, search->l + channels * q);
         colour->pairs++;
         colour->ff += f * f;
         colour->fl += f * l;
@@ -228,9 +219,8 @@ static void judge_strip(void *arg, int64_t item, int thread)
     memset(search.work->picture + (size_t)from * width, 0, (size_t)(to - from) * width);
     bd_neighbourhood_strip(search.work, &of_grey, item, thread);
     if (search.colours) {
-        search.kinds = search.colours->scene.kinds;
         if (search.evidence)
-            search.added = search.colours->added + (size_t)thread * bd_shadow_colours;
+            search.added = search.colours->added + (size_t)thread * bd_shadow_colour_count;
         bd_neighbourhood_strip(search.work, &of_colours, item, thread);
     }
     for (int y = from; y < to; y++)
@@ -265,10 +255,10 @@ static void learn(struct bd_shadow_colours *colours)
 {
     struct bd_shadow_scene *scene = &colours->scene;
     int64_t pairs = 0;
-    for (int i = 0; i < bd_shadow_colours; i++) {
+    for (int i = 0; i < bd_shadow_colour_count; i++) {
         struct bd_shadow_evidence *all = &scene->evidence[i];
         for (int t = 0; t < colours->threads; t++) {
-            struct bd_shadow_evidence *one = &colours->added[t * bd_shadow_colours + i];
+            struct bd_shadow_evidence *one = &colours->added[t * bd_shadow_colour_count + i];
             all->pairs += one->pairs;
             all->ff += one->ff;
             all->fl += one->fl;
@@ -277,10 +267,11 @@ static void learn(struct bd_shadow_colours *colours)
         }
         pairs += all->pairs;
     }
-    for (int i = 0; i < bd_shadow_colours && pairs > bd_shadow_most_pairs; i++)
-        bd_shadow_halve(&scene->evidence[i]);
+    const int64_t divisor = bd_shadow_divisor(pairs);
+    for (int i = 0; i < bd_shadow_colour_count && divisor > 1; i++)
+        bd_shadow_divide(&scene->evidence[i], divisor);
     scene->any = 0;
-    for (int i = 0; i < bd_shadow_colours; i++) {
+    for (int i = 0; i < bd_shadow_colour_count; i++) {
         scene->kinds[i] = (uint8_t)bd_shadow_judge(scene->evidence, i);
         if (scene->kinds[i] != bd_shadow_unknown)
             scene->any |= 1 << scene->kinds[i];
@@ -292,7 +283,7 @@ enum bd_status bd_shadow_create(struct bd_shadow_colours *colours, int threads)
     *colours = (struct bd_shadow_colours){ .threads = threads };
     for (uint32_t i = 1; i < 256; i++)
         colours->inverse[i] = ((1u << 24) + i - 1) / i;
-    colours->added = calloc((size_t)threads * bd_shadow_colours, sizeof *colours->added);
+    colours->added = calloc((size_t)threads * bd_shadow_colour_count, sizeof *colours->added);
     return colours->added ? BD_OK
                           : bd_fail(BD_ERROR_MEMORY, "no memory for the colours of shadows");
 }
@@ -317,7 +308,8 @@ void bd_shadow_find(struct bd_mask_work *work, uint8_t *shadow, struct bd_shadow
                              .f = f,
                              .l = l,
                              .colours = evidence || colours->scene.any ? colours : NULL,
-                             .evidence = evidence };
+                             .evidence = evidence,
+                             .kinds = colours->scene.kinds };
     bd_mask_run(work, judge_strip, &search);
     bd_mask_run(work, finish_strip, &search);
     if (evidence)

@@ -8,7 +8,7 @@
 /* The colours of a scene's shadows. */
 struct bd_shadow_colours {
     struct bd_shadow_scene scene;
-    struct bd_shadow_evidence *added; /* threads x bd_shadow_colours: of a frame, 0 between */
+    struct bd_shadow_evidence *added; /* threads x bd_shadow_colour_count: of a frame, 0 between */
     int threads;
     uint32_t inverse[256]; /* 2^24 / i, rounded up, of i above 0 */
 };

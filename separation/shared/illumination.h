@@ -5,15 +5,15 @@
  * it. An object hides that texture. (Gradients of frame and background are compared as in Li and
  * Leung, "Integrating intensity and texture differences for robust change detection", 2002.)
  *
- * Candidates are the foreground pixels that are no shadow (shadow.h): so the texture of a shadow
- * says nothing about the object that casts it. The luminance of a pixel is the sum of its channels.
- * A pair is a candidate and the pixel to its right or below it, which must be a candidate, too; it
- * belongs to the left or upper one. Of a pair, f and l are the differences of luminance in frame
- * and background, each held within bd_illumination_most grey levels a channel, so that no single
- * edge decides. (f, l) and the like are sums over the pairs that belong to the pixels of a
- * neighbourhood. A candidate is background in other light if those of its neighbourhood, inside the
- * picture, are at least bd_illumination_least_pairs, and their correlation (f, l) / (|f| |l|) is
- * more than 3/5. Everything is computed in integers. */
+ * Candidates are the foreground pixels that are no shadow (shadow.h, shadow_colour.h): so the
+ * texture of a shadow says nothing about the object that casts it. The luminance of a pixel is the
+ * sum of its channels. A pair is a candidate and the pixel to its right or below it, which must be
+ * a candidate, too; it belongs to the left or upper one. Of a pair, f and l are the differences of
+ * luminance in frame and background, each held within bd_illumination_most grey levels a channel,
+ * so that no single edge decides. (f, l) and the like are sums over the pairs that belong to the
+ * pixels of a neighbourhood. A candidate is background in other light if those of its
+ * neighbourhood, inside the picture, are at least bd_illumination_least_pairs, and their
+ * correlation (f, l) / (|f| |l|) is more than 3/5. Everything is computed in integers. */
 #ifndef BD_SEPARATION_SHARED_ILLUMINATION_H
 #define BD_SEPARATION_SHARED_ILLUMINATION_H
 
@@ -30,6 +30,12 @@ BD_RULE int bd_illumination_difference(int from, int to, int channels)
 {
     const int difference = to - from, most = bd_illumination_most * channels;
     return difference > most ? most : difference < -most ? -most : difference;
+}
+
+/* The same, of two pixels with three channels. */
+BD_RULE int bd_illumination_of_pair(const uint8_t *from, const uint8_t *to)
+{
+    return bd_illumination_difference(from[0] + from[1] + from[2], to[0] + to[1] + to[2], 3);
 }
 
 /* The condition on (f, f), (f, l), (l, l) and the number of pairs. Sums of 450 pairs stay below

@@ -77,7 +77,7 @@ struct bd_detect_params {
     float seconds;    /* since the frame before: added to the age of foreground pixels */
     float memory;     /* seconds, above 0: a pixel that has been foreground for longer is no longer
                          guarded */
-    /* Of recurrence.h and mirror.h: */
+    /* Of recurrence.h, mirror.h and shadow_colour.h: */
     unsigned look; /* number of the frame */
     int looks;     /* evidence: so many looks, from number `look` on; 0: none */
     int newest;    /* slot of the window's newest frame */
@@ -134,9 +134,10 @@ struct bd_separation_ops {
      * by detect at the latest. */
     enum bd_status (*project)(void *state, int rounds, float lambda);
     /* The mask and the guard from |f - l|; learns noise levels, ages, visits and what moves in
-     * place (not with learn = 0), with params->looks where images are mirrored, and with
-     * params->flash_quiet where the picture flashes (with learn = 0, it follows the cells only):
-     * separation/shared/mask.h, recurrence.h, mirror.h and flash.h. */
+     * place and the colours of shadows (not with learn = 0), with params->looks where images are
+     * mirrored, and with params->flash_quiet where the picture flashes (with learn = 0, it follows
+     * the cells only): separation/shared/mask.h, shadow_colour.h, recurrence.h, mirror.h and
+     * flash.h. */
     enum bd_status (*detect)(void *state, const struct bd_detect_params *params, int learn);
     /* May be NULL: project, detect and finish of the frame in hand in one call. */
     enum bd_status (*step)(void *state, int rounds, float lambda,

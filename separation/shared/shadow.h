@@ -12,7 +12,8 @@
  * bd_shadow_least_count pixels of its neighbourhood, inside the picture, are plausible, and if
  * their sums (f, f), (f, l), (l, l), over all of them, meet the same condition with
  * bd_shadow_most_mean and 3 times their number. Shadow is every plausible pixel that has a certain
- * pixel in its neighbourhood. */
+ * pixel in its neighbourhood. What the scene shows of the colours of its shadows adds to them, and
+ * takes certain pixels away (shadow_colour.h). */
 #ifndef BD_SEPARATION_SHARED_SHADOW_H
 #define BD_SEPARATION_SHARED_SHADOW_H
 

@@ -10,23 +10,27 @@
  * and Chen, "Moving cast shadow detection using physics-based features", 2009; the share from a
  * slope is ours.)
  *
- * 1. Colours. Of pixels with sums f_c and l_c over channel c, the ratios are u_c = 256 f_c / l_c,
- *    rounded down. Their level is their sum / 24, one of 32: a 32nd of the light each. Their tint
- *    is (u_red - u_blue + 72) / 16, one of 9; grey is the middle one. What is brighter, of another
- *    tint, or on a background below 10 grey levels in some channel, has no colour. A dark pixel is
- *    one of the foreground that has a colour of its own. The colour of a neighbourhood (shadow.h)
- *    is that of its dark pixels, if they are 9 or more.
+ * 1. Colours. Add up the values of some pixels, channel by channel, in the frame and in the
+ *    background: the ratio u of a channel is 256 times the one sum divided by the other, rounded
+ *    down. The level is the sum of the three ratios / 24, one of 32. The tint is
+ *    (u_red - u_blue + 72) / 16, one of 9; grey is the middle one. Pixels that are brighter than
+ *    the background, or of another tint, have no colour. Neither have those on a background below
+ *    10 grey levels in some channel. A dark pixel is one of the foreground that has a colour of its
+ *    own. The colour of a neighbourhood (shadow.h) is that of its dark pixels, if they are 9 or
+ *    more.
  * 2. Pairs are those of illumination.h, in foreground of any kind. A pair belongs to its left or
  *    upper pixel.
- * 3. Evidence. One frame in eight (mirror.h) adds, to the colour of the neighbourhood of each dark
- *    pixel that has 20 of them in it, the products of its pairs. Once all colours together have
- *    more than 2^24 pairs, all of it is halved.
- * 4. Judgement, after each such frame. The sums of a colour are taken twice, with those of the
- *    eight around it (level and tint, +-1) once each; of level v, (f, l) is multiplied by the ratio
- *    r = (2 v + 1) / 64 and (l, l) by r^2 before that. The share is (f, l) / (l, l). Its variance
- *    is 4 (f, f) / ((l, l) pairs): four pairs tell as much as one that is independent. With 500
- *    pairs or more, a colour is one of shadows if the share exceeds 7/10 by three standard
- *    deviations, and one of objects if it is so much below 3/10.
+ * 3. Evidence. One frame in eight is evidence (mirror.h), and so is each frame of a window that is
+ *    cleaned. Of each dark pixel with 20 dark pixels in its neighbourhood, the pairs are added to
+ *    the colour of this neighbourhood. If all colours together have more than 2^24 pairs then, all
+ *    sums are divided by the least power of two that leaves no more, and rounded towards 0.
+ * 4. Judgement, after each such frame. The sums of a colour count twice, and those of the eight
+ *    around it (level and tint, +-1) once. At level v the ratio r is (2 v + 1) / 64: there (f, l)
+ *    is multiplied by r, and (l, l) by r^2, before they are added up. The share is
+ *    (f, l) / (l, l), in 256ths, rounded towards 0. Its variance is 4 (f, f) / ((l, l) pairs): four
+ *    pairs tell as much as one that is independent. A colour with 500 pairs or more, so counted, is
+ *    one of shadows if the share is above 7/10, by more than three standard deviations. It is one
+ *    of objects if the share is below 3/10, by as much.
  * 5. Shadows. A dark pixel whose own colour is one of shadows may be shadow. It is certain if the
  *    colour of its neighbourhood is one of shadows too, and nine pixels there may be shadow. Shadow
  *    is every pixel that may be and has a certain one in its neighbourhood.
@@ -46,7 +50,7 @@
 enum {
     bd_shadow_levels = 32,
     bd_shadow_tints = 9,
-    bd_shadow_colours = bd_shadow_levels * bd_shadow_tints,
+    bd_shadow_colour_count = bd_shadow_levels * bd_shadow_tints,
     bd_shadow_least_light = 10,     /* grey levels of the background, in each channel */
     bd_shadow_least_around = 20,    /* dark pixels in a neighbourhood that is evidence */
     bd_shadow_least_pairs = 500,    /* of a colour that is judged */
@@ -64,8 +68,8 @@ struct bd_shadow_evidence {
 
 /* What is known of the colours of a scene; all 0 before any evidence. */
 struct bd_shadow_scene {
-    struct bd_shadow_evidence evidence[bd_shadow_colours];
-    uint8_t kinds[bd_shadow_colours]; /* enum bd_shadow_kind */
+    struct bd_shadow_evidence evidence[bd_shadow_colour_count];
+    uint8_t kinds[bd_shadow_colour_count]; /* enum bd_shadow_kind */
     int any; /* sum of 1 << kind of the kinds that colours have, but for bd_shadow_unknown */
 };
 
@@ -132,13 +136,21 @@ BD_RULE enum bd_shadow_kind bd_shadow_judge(const struct bd_shadow_evidence *evi
     return bd_shadow_unknown;
 }
 
-/* Half of the evidence is forgotten. */
-BD_RULE void bd_shadow_halve(struct bd_shadow_evidence *colour)
+/* By how much all evidence is divided, so that there is not too much of it. */
+BD_RULE int64_t bd_shadow_divisor(int64_t all_pairs)
 {
-    colour->pairs /= 2;
-    colour->ff /= 2;
-    colour->fl /= 2;
-    colour->ll /= 2;
+    int64_t divisor = 1;
+    while (all_pairs / divisor > bd_shadow_most_pairs)
+        divisor *= 2;
+    return divisor;
+}
+
+BD_RULE void bd_shadow_divide(struct bd_shadow_evidence *colour, int64_t divisor)
+{
+    colour->pairs /= divisor;
+    colour->ff /= divisor;
+    colour->fl /= divisor;
+    colour->ll /= divisor;
 }
 
 #endif

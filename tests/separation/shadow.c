@@ -38,7 +38,7 @@ static bool meets(struct products sums, int count, int most)
            sums.ff * sums.ll - sums.fl * sums.fl < 3 * (int64_t)most * most * count * sums.ll;
 }
 
-/* Adds up `value` of the neighbourhood of (x, y), or only counts. */
+/* Whether a plausible pixel is certain. */
 static bool plain_certain(const uint8_t *plausible, const uint8_t *f, const uint8_t *l, int width,
                           int height, int x, int y)
 {
@@ -161,28 +161,46 @@ struct found {
     int grey, coloured, objects;
 };
 
-/* Both searches with the same kinds of colours, and what they learn. */
+/* Of all colours. */
+static void take_kinds(struct bd_shadow_colours *colours, const uint8_t *kinds)
+{
+    memcpy(colours->scene.kinds, kinds, bd_shadow_colour_count);
+    colours->scene.any = 0;
+    for (int i = 0; i < bd_shadow_colour_count; i++)
+        colours->scene.any |= kinds[i] ? 1 << kinds[i] : 0;
+}
+
+/* Both searches with the same kinds of colours, and what they learn: from two frames as much again,
+ * and from one that is no evidence nothing. */
 static void check(struct bd_pool *pool, const struct scene *s, struct found *found)
 {
     static uint8_t plausible[most_pixels], certain[most_pixels], sure[most_pixels];
     static uint8_t shadow[most_pixels + 1];
-    static struct bd_shadow_evidence evidence[bd_shadow_colours];
+    static struct bd_shadow_evidence evidence[bd_shadow_colour_count];
     const int pixels = s->width * s->height;
     struct bd_shadow_colours colours;
     struct bd_mask_work *work;
     assert_int_equal(bd_shadow_create(&colours, bd_pool_threads(pool)), BD_OK);
     assert_int_equal(bd_mask_work_create(&work, pool, s->width, s->height), BD_OK);
-    memcpy(colours.scene.kinds, s->kinds, bd_shadow_colours);
-    for (int i = 0; i < bd_shadow_colours; i++)
-        colours.scene.any |= s->kinds[i] ? 1 << s->kinds[i] : 0;
+    static uint8_t again[most_pixels];
+    take_kinds(&colours, s->kinds);
     shadow[pixels] = 77;
     bd_shadow_find(work, shadow, &colours, s->mask, s->f, s->l, true);
     assert_int_equal(shadow[pixels], 77);
     memset(evidence, 0, sizeof evidence);
     plain_learn(s, evidence);
     assert_memory_equal(colours.scene.evidence, evidence, sizeof evidence);
-    for (int i = 0; i < bd_shadow_colours; i++)
+    for (int i = 0; i < bd_shadow_colour_count; i++)
         assert_int_equal(colours.scene.kinds[i], bd_shadow_judge(evidence, i));
+    for (int frame = 0; frame < 2; frame++) {
+        plain_learn(s, evidence);
+        for (int evident = 1; evident >= 0; evident--) {
+            take_kinds(&colours, s->kinds);
+            bd_shadow_find(work, again, &colours, s->mask, s->f, s->l, evident);
+            assert_memory_equal(again, shadow, (size_t)pixels);
+            assert_memory_equal(colours.scene.evidence, evidence, sizeof evidence);
+        }
+    }
     bd_mask_work_destroy(&work);
     bd_shadow_destroy(&colours);
     for (int p = 0; p < pixels; p++)
@@ -223,7 +241,7 @@ static void test_random(void **state)
     (void)state;
     static const int sizes[][2] = { { 80, 100 }, { 1, 1 }, { 3, 70 }, { 61, 2 }, { 47, 33 } };
     static uint8_t mask[most_pixels], f[most_pixels * 3], l[most_pixels * 3];
-    uint8_t kinds[bd_shadow_colours] = { 0 };
+    uint8_t kinds[bd_shadow_colour_count] = { 0 };
     struct bd_pool *pool;
     uint32_t seed = 3;
     struct found found = { 0 };
@@ -235,7 +253,8 @@ static void test_random(void **state)
             uint32_t kind = random_bits(&block) % 4, percent = 40 + random_bits(&block) % 65;
             mask[p] = random_bits(&seed) % 100 < 85;
             for (int c = 0; c < 3; c++) {
-                int there = 30 + (int)(random_bits(&seed) % 220);
+                int least = p % 50 < 3 ? 0 : 30; /* black ground, too */
+                int there = least + (int)(random_bits(&seed) % (least ? 220 : 12));
                 int here = there * (int)percent / 100 + (int)(random_bits(&seed) % 9 * kind) - 4;
                 if (kind == 3)
                     here = (int)(random_bits(&seed) % 256);
@@ -243,8 +262,10 @@ static void test_random(void **state)
                 f[3 * p + c] = (uint8_t)(here < 0 ? 0 : here > 255 ? 255 : here);
             }
         }
-        for (int i = 0; i < bd_shadow_colours && round >= 20; i++)
-            kinds[i] = (uint8_t)(random_bits(&seed) % 3);
+        for (int i = 0; i < bd_shadow_colour_count && round >= 20; i++)
+            kinds[i] = (uint8_t)(random_bits(&seed) % 3 * (round < 30) +
+                                 (uint32_t)(round >= 30) * random_bits(&seed) % 2 *
+                                     (uint32_t)(1 + round % 2));
         const struct scene scene = { mask, f, l, kinds, width, height };
         check(pool, &scene, &found);
     }
@@ -302,8 +323,9 @@ static void test_drawn(void **state)
     assert_int_equal(found_in_block(0, plain), 0);
 }
 
-/* The colour where so many tenths of the light are left in red and in blue, and half of both in
- * green. */
+/* The colour where so many tenths of the light are left in red and in blue, and their mean in
+ * green.
+ */
 static int colour_of(int red_tenths, int blue_tenths)
 {
     const uint32_t f[] = { (uint32_t)(10 * red_tenths), (uint32_t)(5 * (red_tenths + blue_tenths)),
@@ -331,7 +353,7 @@ static void test_colours(void **state)
 /* The kind of a colour of which so many per cent is shadow, alone among all. */
 static enum bd_shadow_kind kind_of(int percent, int64_t pairs)
 {
-    static struct bd_shadow_evidence evidence[bd_shadow_colours];
+    static struct bd_shadow_evidence evidence[bd_shadow_colour_count];
     const int level = 15, colour = level * bd_shadow_tints + 3;
     memset(evidence, 0, sizeof evidence);
     /* l differs by 20 in a pair, and f by so much less in shadows, by 12 at random elsewhere. */
@@ -353,17 +375,53 @@ static void test_kinds(void **state)
     assert_int_equal(kind_of(-30, 10000), bd_shadow_of_objects);
     assert_int_equal(kind_of(100, 240), bd_shadow_unknown); /* twice 240 is less than 500 */
     assert_int_equal(kind_of(0, 0), bd_shadow_unknown);
-    /* As much as there can be of all, and of a ground without texture. */
-    static struct bd_shadow_evidence much[bd_shadow_colours];
-    for (int i = 0; i < bd_shadow_colours; i++)
-        much[i] = (struct bd_shadow_evidence){ 2 * bd_shadow_most_pairs / bd_shadow_colours,
-                                               INT64_C(9216) * bd_shadow_most_pairs / 100,
-                                               INT64_C(9216) * bd_shadow_most_pairs / 100,
-                                               INT64_C(9216) * bd_shadow_most_pairs / 100 };
-    assert_int_equal(bd_shadow_judge(much, 200), bd_shadow_of_shadows);
+    static struct bd_shadow_evidence few[bd_shadow_colour_count];
+    few[40] = (struct bd_shadow_evidence){ 249, 249, 0, 249 * 400 };
+    assert_int_equal(bd_shadow_judge(few, 40), bd_shadow_unknown);
+    few[40].pairs++;
+    assert_int_equal(bd_shadow_judge(few, 40), bd_shadow_of_objects);
+    /* As much as there can be, and of a ground without texture. */
+    static struct bd_shadow_evidence much[bd_shadow_colour_count];
+    const int last = bd_shadow_colour_count - 1;
+    const int64_t most = INT64_C(9216) * bd_shadow_most_pairs;
+    much[last] = (struct bd_shadow_evidence){ bd_shadow_most_pairs, most, most, most };
+    assert_int_equal(bd_shadow_judge(much, last), bd_shadow_of_shadows);
+    much[last].fl = -most;
+    assert_int_equal(bd_shadow_judge(much, last), bd_shadow_of_objects);
+    much[last] = (struct bd_shadow_evidence){ bd_shadow_most_pairs, most, 0, 0 };
+    assert_int_equal(bd_shadow_judge(much, last), bd_shadow_unknown);
     much[0] = (struct bd_shadow_evidence){ 1001, 77, -9, 5 };
-    bd_shadow_halve(&much[0]);
+    bd_shadow_divide(&much[0], 2);
     assert_memory_equal(&much[0], (&(struct bd_shadow_evidence){ 500, 38, -4, 2 }), sizeof *much);
+    assert_int_equal(bd_shadow_divisor(bd_shadow_most_pairs), 1);
+    assert_int_equal(bd_shadow_divisor(INT64_C(9) * bd_shadow_most_pairs), 16);
+}
+
+/* A colour is judged with those of the levels and tints beside it, and no others. */
+static void test_neighbours(void **state)
+{
+    (void)state;
+    for (int tint = 0; tint < bd_shadow_tints; tint += bd_shadow_tints - 1)
+        for (int level = 0; level < bd_shadow_levels; level += bd_shadow_levels - 1) {
+            static struct bd_shadow_evidence evidence[bd_shadow_colour_count];
+            memset(evidence, 0, sizeof evidence);
+            evidence[level * bd_shadow_tints + tint] =
+                (struct bd_shadow_evidence){ 10000, 14400, 0, 4000000 };
+            for (int i = 0; i < bd_shadow_colour_count; i++) {
+                const bool beside =
+                    abs(i / bd_shadow_tints - level) <= 1 && abs(i % bd_shadow_tints - tint) <= 1;
+                assert_int_equal(bd_shadow_judge(evidence, i),
+                                 beside ? bd_shadow_of_objects : bd_shadow_unknown);
+            }
+        }
+    /* Each with the light of its own level: the slopes of two levels are different, and right. */
+    static struct bd_shadow_evidence both[bd_shadow_colour_count];
+    const int here = 4 * bd_shadow_tints + 4, beside = 5 * bd_shadow_tints + 4;
+    both[here] = (struct bd_shadow_evidence){ 1000, 400, 90000, 640000 };
+    both[beside] = (struct bd_shadow_evidence){ 1000, 400, 110000, 640000 };
+    assert_int_equal(bd_shadow_judge(both, here), bd_shadow_of_shadows);
+    both[beside].fl = 0;
+    assert_int_equal(bd_shadow_judge(both, here), bd_shadow_unknown);
 }
 
 /* Once there are too many pairs, all is halved. */
@@ -394,9 +452,9 @@ static void test_halving(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),  cmocka_unit_test(test_drawn),
-        cmocka_unit_test(test_colours), cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_halving),
+        cmocka_unit_test(test_random),     cmocka_unit_test(test_drawn),
+        cmocka_unit_test(test_colours),    cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_neighbours), cmocka_unit_test(test_halving),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -149,10 +149,10 @@ static __device__ __forceinline__ void add_up_columns(struct neighbourhood_sums<
     __syncthreads();
 }
 
-/* to := the pixels of `from`, at least MARGIN columns from the sides of the halo, for which
- * test(sums over the neighbourhood). Rows nearer than MARGIN to the sides are left as they are;
- * `to` is not `from`. A thread has eight pixels of a row. For whole blocks, after add_up_columns;
- * ends with a barrier. */
+/* to := the pixels of `from`, by the first three numbers: at least MARGIN columns from the sides of
+ * the halo, for which test(sums over the neighbourhood). Rows nearer than MARGIN to the sides are
+ * left as they are; `to` is not `from`. A thread has eight pixels of a row. For whole blocks, after
+ * add_up_columns; ends with a barrier. */
 template <int REACH, int MARGIN, int NUMBERS, class Test>
 static __device__ __forceinline__ void keep_by_sums(uint64_t *to, const uint64_t *from,
                                                     const struct neighbourhood_sums<NUMBERS> *m,

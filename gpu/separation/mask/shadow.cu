@@ -1,7 +1,7 @@
 /* The search for shadows on the GPU, in one kernel. A thread block has a tile and as much around it
  * as the search reaches, each row as 64 bits. Where each row has too few foreground pixels for one
- * to have enough in its five rows, as in most blocks of a usual frame, the block ends without
- * reading frame and background. Colours are looked at first, grey shadows after them. In a frame
+ * to have enough in its five rows, as in most blocks of a usual frame, the block does not read
+ * frame and background. Colours are looked at first, grey shadows after them. In a frame
  * that is evidence, blocks add up their pairs in shared memory, and the last block to end makes the
  * kinds of colours for the frames that follow. The plain version is separation/cpu/shadow.c. */
 #include "gpu/separation/mask/shadow.cuh"
@@ -37,21 +37,21 @@ struct shadow_memory {
     uint64_t dark[neighbourhood_rows];      /* of it: pixels with a colour of their own */
     uint64_t coloured[neighbourhood_rows];  /* of these: it is of shadows */
     uint64_t sure[neighbourhood_rows];      /* certain by their colour */
-    uint64_t object[neighbourhood_rows];    /* not certain, whatever `certain` says */
+    uint64_t object[neighbourhood_rows];    /* dark, and not certain as grey ones */
     union {
         struct neighbourhood_sums<shadow_numbers> sums;
-        struct bd_shadow_evidence evidence[bd_shadow_colours]; /* of the scene, at the end */
+        struct bd_shadow_evidence evidence[bd_shadow_colour_count]; /* of the scene, at the end */
     };
-    struct shadow_pairs pairs[bd_shadow_colours];
+    struct shadow_pairs pairs[bd_shadow_colour_count];
     unsigned long long all_pairs;
     bool last;
 };
 
 /* f and l: frame and background. */
-struct shadow_scene {
+struct shadow_pictures {
     struct neighbourhood_tile tile;
     const uint8_t *f, *l;
-    struct bd_cuda_shadow_scene *colours;
+    struct bd_cuda_shadow_scene *scene;
 };
 
 static __device__ __forceinline__ bool has_flag(const struct neighbourhood_tile &tile,
@@ -60,49 +60,40 @@ static __device__ __forceinline__ bool has_flag(const struct neighbourhood_tile 
     return is_inside(tile, row, column) && flags[place_of(tile, row, column)] & flag;
 }
 
-/* The luminance of the pixel at `picture`, and the difference of two of them. */
-static __device__ __forceinline__ int light(const uint8_t *pixel)
-{
-    return pixel[0] + pixel[1] + pixel[2];
-}
-
-static __device__ __forceinline__ int difference(const uint8_t *from, const uint8_t *to)
-{
-    return bd_illumination_difference(light(from), light(to), 3);
-}
-
 /* The texture of the background at a pixel. */
-static __device__ __forceinline__ uint32_t texture(const struct shadow_scene &scene, int row,
+static __device__ __forceinline__ uint32_t texture(const struct shadow_pictures &pictures, int row,
                                                    int column)
 {
-    const uint8_t *green = scene.l + 3 * place_of(scene.tile, row, column) + 1;
-    const int right = is_inside(scene.tile, row, column + 1) ? green[3] : *green;
-    const int below = is_inside(scene.tile, row + 1, column) ? green[3 * scene.tile.width] : *green;
+    const uint8_t *green = pictures.l + 3 * place_of(pictures.tile, row, column) + 1;
+    const int right = is_inside(pictures.tile, row, column + 1) ? green[3] : *green;
+    const int below =
+        is_inside(pictures.tile, row + 1, column) ? green[3 * pictures.tile.width] : *green;
     return bd_shadow_texture(*green, right, below);
 }
 
-/* The numbers of a pixel, 0 where it is not dark. Returns its kind, and -1 then. */
+/* The numbers of a pixel. Returns the kind of its own colour; -1, with numbers of 0, if it is not
+ * dark. */
 static __device__ __forceinline__ int
-put_colour(struct shadow_memory *m, const struct shadow_scene &scene, int row, int column)
+put_colour(struct shadow_memory *m, const struct shadow_pictures &pictures, int row, int column)
 {
     uint32_t numbers[shadow_numbers] = { 0, 0, 0, 0 };
     int kind = -1;
     if (m->set[row] >> column & 1) {
-        const int64_t at = 3 * place_of(scene.tile, row, column);
+        const int64_t at = 3 * place_of(pictures.tile, row, column);
         uint32_t f[3], l[3];
 #pragma unroll
         for (int c = 0; c < 3; c++) {
-            f[c] = scene.f[at + c];
-            l[c] = scene.l[at + c];
+            f[c] = pictures.f[at + c];
+            l[c] = pictures.l[at + c];
         }
         const int colour = bd_shadow_colour(f, l, 1);
         if (colour >= 0) {
-            kind = scene.colours->known.kinds[colour];
+            kind = pictures.scene->known.kinds[colour];
 #pragma unroll
             for (int c = 0; c < 3; c++)
                 numbers[c] = f[c] + (l[c] << shadow_l_bit);
             numbers[3] = 1 + ((uint32_t)(kind == bd_shadow_of_shadows) << shadow_coloured_bit) +
-                         (texture(scene, row, column) << shadow_texture_bit);
+                         (texture(pictures, row, column) << shadow_texture_bit);
         }
     }
 #pragma unroll
@@ -113,16 +104,16 @@ put_colour(struct shadow_memory *m, const struct shadow_scene &scene, int row, i
 
 /* The pair of a pixel with another one becomes evidence of a colour. */
 static __device__ __forceinline__ void add_pair(struct shadow_memory *m,
-                                                const struct shadow_scene &scene, int colour,
+                                                const struct shadow_pictures &pictures, int colour,
                                                 int row, int column, int other_row,
                                                 int other_column)
 {
     if (!(m->set[other_row] >> other_column & 1))
         return;
-    const int64_t from = 3 * place_of(scene.tile, row, column);
-    const int64_t to = 3 * place_of(scene.tile, other_row, other_column);
-    const int f = difference(scene.f + from, scene.f + to);
-    const int l = difference(scene.l + from, scene.l + to);
+    const int64_t from = 3 * place_of(pictures.tile, row, column);
+    const int64_t to = 3 * place_of(pictures.tile, other_row, other_column);
+    const int f = bd_illumination_of_pair(pictures.f + from, pictures.f + to);
+    const int l = bd_illumination_of_pair(pictures.l + from, pictures.l + to);
     struct shadow_pairs *pairs = &m->pairs[colour];
     atomicAdd(&pairs->pairs, 1u);
     atomicAdd(&pairs->ff, (uint32_t)(f * f));
@@ -133,7 +124,7 @@ static __device__ __forceinline__ void add_pair(struct shadow_memory *m,
 /* Whether a pixel is certain by its colour; *object: it is not certain as a grey shadow. learn: its
  * pairs become evidence. */
 static __device__ __forceinline__ bool judge_colour(struct shadow_memory *m,
-                                                    const struct shadow_scene &scene, int row,
+                                                    const struct shadow_pictures &pictures, int row,
                                                     int column, bool learn, bool *object)
 {
     uint32_t sums[shadow_numbers] = { 0, 0, 0, 0 }, f[3], l[3];
@@ -154,26 +145,26 @@ static __device__ __forceinline__ bool judge_colour(struct shadow_memory *m,
     const int colour = count < bd_shadow_least_count ? -1 : bd_shadow_colour(f, l, count);
     if (colour < 0)
         return false;
-    const int kind = scene.colours->known.kinds[colour];
+    const int kind = pictures.scene->known.kinds[colour];
     *object = kind == bd_shadow_of_objects &&
               sums[3] >> shadow_texture_bit >= bd_shadow_least_texture * count;
     if (learn && count >= bd_shadow_least_around && is_within<shadow_halo>(column) &&
         row >= shadow_halo && row < neighbourhood_rows - shadow_halo) {
-        add_pair(m, scene, colour, row, column, row, column + 1);
-        add_pair(m, scene, colour, row, column, row + 1, column);
+        add_pair(m, pictures, colour, row, column, row, column + 1);
+        add_pair(m, pictures, colour, row, column, row + 1, column);
     }
     return kind == bd_shadow_of_shadows && m->coloured[row] >> column & 1 &&
            (sums[3] >> shadow_coloured_bit & few) >= bd_shadow_least_count;
 }
 
-/* m->coloured, m->sure and m->object. For whole blocks, after a barrier; ends with one. */
-static __device__ __forceinline__ void look_at_colours(struct shadow_memory *m,
-                                                       const struct shadow_scene &scene, bool learn)
+/* m->dark, m->coloured, m->sure and m->object. For whole blocks, after a barrier; ends with one. */
+static __device__ __forceinline__ void
+look_at_colours(struct shadow_memory *m, const struct shadow_pictures &pictures, bool learn)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     for (int row = warp; row < neighbourhood_rows; row += neighbourhood_warps) {
-        const int left = put_colour(m, scene, row, lane);
-        const int right = put_colour(m, scene, row, lane + 32);
+        const int left = put_colour(m, pictures, row, lane);
+        const int right = put_colour(m, pictures, row, lane + 32);
         const uint64_t dark = ballot_row(left >= 0, right >= 0);
         const uint64_t coloured =
             ballot_row(left == bd_shadow_of_shadows, right == bd_shadow_of_shadows);
@@ -187,8 +178,8 @@ static __device__ __forceinline__ void look_at_colours(struct shadow_memory *m,
     for (int row = shadow_reach + warp; row < neighbourhood_rows - shadow_reach;
          row += neighbourhood_warps) {
         bool objects[2];
-        const bool left = judge_colour(m, scene, row, lane, learn, &objects[0]);
-        const bool right = judge_colour(m, scene, row, lane + 32, learn, &objects[1]);
+        const bool left = judge_colour(m, pictures, row, lane, learn, &objects[0]);
+        const bool right = judge_colour(m, pictures, row, lane + 32, learn, &objects[1]);
         const uint64_t sure = ballot_row(left, right);
         const uint64_t object = ballot_row(objects[0], objects[1]);
         if (lane == 0) {
@@ -203,7 +194,7 @@ static __device__ __forceinline__ void look_at_colours(struct shadow_memory *m,
 static __device__ __forceinline__ void add_evidence(const struct shadow_memory *m,
                                                     struct bd_cuda_shadow_scene *scene)
 {
-    for (int i = threadIdx.x; i < bd_shadow_colours; i += neighbourhood_threads) {
+    for (int i = threadIdx.x; i < bd_shadow_colour_count; i += neighbourhood_threads) {
         const struct shadow_pairs *one = &m->pairs[i];
         unsigned long long *all = (unsigned long long *)&scene->known.evidence[i];
         if (!one->pairs)
@@ -224,20 +215,21 @@ static __device__ void make_kinds(struct shadow_memory *m, struct bd_cuda_shadow
     if (threadIdx.x == 0)
         m->all_pairs = 0;
     __syncthreads();
-    for (int i = threadIdx.x; i < bd_shadow_colours; i += neighbourhood_threads) {
+    for (int i = threadIdx.x; i < bd_shadow_colour_count; i += neighbourhood_threads) {
         m->evidence[i] = { __ldcg(from + 4 * i), __ldcg(from + 4 * i + 1), __ldcg(from + 4 * i + 2),
                            __ldcg(from + 4 * i + 3) };
         atomicAdd(&m->all_pairs, (unsigned long long)m->evidence[i].pairs);
     }
     __syncthreads();
-    for (int i = threadIdx.x; i < bd_shadow_colours && m->all_pairs > bd_shadow_most_pairs;
+    const int64_t divisor = bd_shadow_divisor((int64_t)m->all_pairs);
+    for (int i = threadIdx.x; i < bd_shadow_colour_count && divisor > 1;
          i += neighbourhood_threads) {
-        bd_shadow_halve(&m->evidence[i]);
+        bd_shadow_divide(&m->evidence[i], divisor);
         scene->known.evidence[i] = m->evidence[i];
     }
     __syncthreads();
     bool shadows = false, objects = false;
-    for (int i = threadIdx.x; i < bd_shadow_colours; i += neighbourhood_threads) {
+    for (int i = threadIdx.x; i < bd_shadow_colour_count; i += neighbourhood_threads) {
         const enum bd_shadow_kind kind = bd_shadow_judge(m->evidence, i);
         scene->known.kinds[i] = (uint8_t)kind;
         shadows |= kind == bd_shadow_of_shadows;
@@ -251,7 +243,7 @@ static __device__ void make_kinds(struct shadow_memory *m, struct bd_cuda_shadow
     }
 }
 
-/* The end of a frame that is evidence. any: the block has some. For whole blocks. */
+/* The end of a frame that is evidence. any: the block may have some. For whole blocks. */
 static __device__ void learn_colours(struct shadow_memory *m, struct bd_cuda_shadow_scene *scene,
                                      bool any)
 {
@@ -341,38 +333,38 @@ static __global__ void __launch_bounds__(neighbourhood_threads)
     bd_cuda_await();
     bd_cuda_let_follow();
     const struct neighbourhood_tile tile = neighbourhood_tile_at<shadow_halo>(width, height);
-    const struct shadow_scene scene = { tile, f, l, colours.scene };
+    const struct shadow_pictures pictures = { tile, f, l, colours.scene };
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const bool learn =
         colours.learn && bd_mirror_is_evidence(colours.loaded ? *colours.loaded : colours.look);
-    bool by_colour = learn || colours.scene->known.any;
-    if (by_colour) {
-        for (int i = threadIdx.x; i < bd_shadow_colours && learn; i += neighbourhood_threads)
+    bool with_colours = learn || colours.scene->known.any;
+    if (with_colours) {
+        for (int i = threadIdx.x; i < bd_shadow_colour_count && learn; i += neighbourhood_threads)
             m.pairs[i] = { 0, 0, 0, 0 };
         find_bits(m.set, [&](int row, int column) {
             return has_flag(tile, flags, bd_cuda_mask_set, row, column);
         });
-        by_colour = may_have_certain(m.set);
+        with_colours = may_have_certain(m.set);
     }
-    if (by_colour)
-        look_at_colours(&m, scene, learn);
+    if (with_colours)
+        look_at_colours(&m, pictures, learn);
     find_bits(m.plausible, [&](int row, int column) {
         return has_flag(tile, flags, bd_cuda_mask_plausible, row, column);
     });
     const bool grey = may_have_certain(m.plausible);
     if (grey)
-        find_certain(&m, tile, f, l, by_colour);
+        find_certain(&m, tile, f, l, with_colours);
     for (int row = shadow_halo + warp; row < neighbourhood_rows - shadow_halo;
          row += neighbourhood_warps) {
         uint64_t found = grey ? near_row(m.certain, row) & m.plausible[row] : 0;
-        if (by_colour)
+        if (with_colours)
             found |= near_row(m.sure, row) & m.coloured[row];
         for (int column = lane; column < neighbourhood_columns; column += 32)
             if (is_within<shadow_halo>(column) && is_inside(tile, row, column))
                 shadow[place_of(tile, row, column)] = found >> column & 1;
     }
     if (learn)
-        learn_colours(&m, colours.scene, by_colour);
+        learn_colours(&m, colours.scene, with_colours);
 }
 
 enum bd_status bd_cuda_shadow_find(struct bd_cuda *cuda, uint8_t *shadow,

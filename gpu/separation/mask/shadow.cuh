@@ -20,7 +20,7 @@ struct bd_cuda_shadow_scene {
     unsigned done; /* thread blocks that have added their evidence of a frame; 0 between */
 };
 
-/* The same for a frame. */
+/* How a frame uses them. */
 struct bd_cuda_shadow_colours {
     struct bd_cuda_shadow_scene *scene;
     const unsigned *loaded; /* in device memory, the number of the frame; NULL: it is `look` */
