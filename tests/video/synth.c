@@ -92,17 +92,14 @@ static void test_checksums(void **state)
         const char *name;
         int64_t index;
         uint32_t picture, truth;
-    } known[] = { { "easy", 100, 0x4862df1a, 0x4fab5e36 },
-                  { "street", 150, 0x565f5a7c, 0xce528fb6 },
-                  { "switch", 210, 0xd2b681b3, 0x88c38f2b },
-                  { "shake", 120, 0x1cfff2b2, 0xc9cb8c96 },
-                  { "tree", 300, 0x57cc5d1d, 0x668f2b6c },
-                  { "water", 130, 0x8054240d, 0xd4fc3f5f },
-                  { "rain", 130, 0x36c10400, 0x1028a095 },
-                  { "night", 300, 0x8bd157fd, 0x8117aa54 },
-                  { "jitter", 320, 0x4377856c, 0x7236551b },
-                  { "crossing", 75, 0xec374185, 0x9f41d253 },
-                  { "sun", 100, 0x8306bbd3, 0xd4f68628 } };
+    } known[] = {
+        { "easy", 100, 0x4862df1a, 0x4fab5e36 },   { "street", 150, 0x565f5a7c, 0xce528fb6 },
+        { "switch", 210, 0xd2b681b3, 0x88c38f2b }, { "shake", 120, 0x1cfff2b2, 0xc9cb8c96 },
+        { "tree", 300, 0x57cc5d1d, 0x668f2b6c },   { "water", 130, 0x8054240d, 0xd4fc3f5f },
+        { "rain", 130, 0x36c10400, 0x1028a095 },   { "night", 300, 0x8bd157fd, 0x8117aa54 },
+        { "jitter", 320, 0x4377856c, 0x7236551b }, { "crossing", 75, 0xec374185, 0x9f41d253 },
+        { "sun", 100, 0x8306bbd3, 0xd4f68628 }
+    };
     (void)state;
     struct bd_frame picture = { 0 }, truth = { 0 };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
