@@ -107,7 +107,7 @@ BD_RULE uint32_t bd_shadow_texture(int green, int right, int below)
 /* The kind of colour number `colour`. */
 BD_RULE enum bd_shadow_kind bd_shadow_judge(const struct bd_shadow_evidence *evidence, int colour)
 {
-    enum { unit = 256, shadows = 7 * unit / 10, objects = 3 * unit / 10, far = 16 * unit };
+    const int64_t unit = 256, shadows = 7 * unit / 10, objects = 3 * unit / 10, far = 16 * unit;
     const int level = colour / bd_shadow_tints, tint = colour % bd_shadow_tints;
     int64_t pairs = 0, ff = 0, fl = 0, ll = 0;
     for (int v = level - 1; v <= level + 1; v++)
@@ -127,7 +127,7 @@ BD_RULE enum bd_shadow_kind bd_shadow_judge(const struct bd_shadow_evidence *evi
     const int64_t share = 64 * unit * fl / ll;
     const int64_t above = share < far ? share - shadows : far;
     const int64_t below = share > -far ? objects - share : far;
-    const double variance = 4.0 * 4096 * unit * unit * (double)ff,
+    const double variance = 4.0 * 4096 * 256 * 256 * (double)ff,
                  weight = (double)ll * (double)pairs;
     if (above > 0 && (double)(above * above) * weight > 9 * variance)
         return bd_shadow_of_shadows;
