@@ -234,14 +234,6 @@ static enum bd_status find_changed(struct bd_cuda_separator *s,
     return bd_cuda_launched("comparing a frame with its background");
 }
 
-/* Whether shadows are found by their colour. Without it any dark thing on a plain background would
- * pass for one. */
-static bool looks_by_colour(const struct bd_cuda_separator *s,
-                            const struct bd_detect_params *params)
-{
-    return params->shadows && s->shape.channels == 3;
-}
-
 /* Of the clean-up, for the set and the turn in hand. */
 static struct bd_cuda_mask_pictures pictures_of(struct bd_cuda_separator *s,
                                                 const struct bd_detect_params *params,
@@ -249,8 +241,7 @@ static struct bd_cuda_mask_pictures pictures_of(struct bd_cuda_separator *s,
 {
     const struct bd_sep_set *set = &s->sets[s->set];
     struct bd_cuda_mask_pictures pictures = {};
-    pictures.shadow =
-        looks_by_colour(s, params) || params->illumination ? bd_sep_turn_of(s)->shadow : NULL;
+    pictures.shadow = params->shadows || params->illumination ? bd_sep_turn_of(s)->shadow : NULL;
     pictures.mask = set->mask;
     pictures.guard = s->guard;
     pictures.shadow_mask = set->shadow;
@@ -284,13 +275,13 @@ static enum bd_status find_shadows(struct bd_cuda_separator *s,
     const struct bd_cuda_shadow_colours colours = { s->shadow_scene, rates ? &rates->look : NULL,
                                                     params->look, learn };
     enum bd_status status = BD_OK;
-    if (looks_by_colour(s, params))
+    if (params->shadows)
         status = bd_cuda_shadow_find(s->cuda, known, &colours, pictures->raw, s->f,
-                                     pictures->background, width, height);
+                                     pictures->background, width, height, s->shape.channels);
     if (status == BD_OK && params->illumination)
-        status = bd_cuda_illumination_find(s->cuda, all, pictures->raw,
-                                           looks_by_colour(s, params) ? known : NULL, s->f,
-                                           pictures->background, width, height, s->shape.channels);
+        status =
+            bd_cuda_illumination_find(s->cuda, all, pictures->raw, params->shadows ? known : NULL,
+                                      s->f, pictures->background, width, height, s->shape.channels);
     return status;
 }
 

@@ -302,12 +302,12 @@ static void learn_chunk(void *arg, int64_t chunk, int thread)
 static void find_shadows(struct bd_cpu_separator *state, const struct bd_detect_params *params,
                          bool learn)
 {
-    /* Without colour any dark thing on a plain background would pass for a shadow. */
-    if (!params->shadows || state->shape.channels == 1)
+    if (!params->shadows)
         memset(state->shadow, 0, (size_t)state->pixels);
     else
         bd_shadow_find(state->mask_work, state->shadow, &state->shadows, state->raw, state->frame,
-                       state->set.background, learn && bd_mirror_is_evidence(params->look));
+                       state->set.background, state->shape.channels,
+                       learn && bd_mirror_is_evidence(params->look));
     if (!params->illumination)
         return;
     bd_mask_leave_out(state->mask_work, state->scratch, state->raw, state->shadow);

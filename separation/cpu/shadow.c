@@ -7,7 +7,7 @@
 
 #include "separation/cpu/neighbourhood.h"
 
-enum { channels = 3, reach = bd_shadow_reach };
+enum { reach = bd_shadow_reach };
 
 /* Flags of a pixel while shadows are looked for. In `shadow`: it may be one. In work->picture: it
  * is within reach, along its row, of one that is certain. */
@@ -27,6 +27,7 @@ struct search {
     struct bd_mask_work *work;
     uint8_t *shadow;
     const uint8_t *mask, *f, *l;
+    int channels;
     struct bd_shadow_colours *colours; /* NULL: none is known, and none is learned */
     bool evidence;
     /* Of the strip in hand: */
@@ -34,26 +35,28 @@ struct search {
     struct bd_shadow_evidence *added; /* by the thread; NULL: the frame is no evidence */
 };
 
-/* The texture of the background at pixel p, of column x and row y. */
+/* The texture of the background, with colour, at pixel p, of column x and row y. */
 static uint32_t texture(const struct search *search, size_t p, int x, int y)
 {
     const struct bd_mask_work *work = search->work;
-    const uint8_t *green = search->l + channels * p + 1;
-    const int right = x + 1 < work->width ? green[channels] : *green;
-    const int down = y + 1 < work->height ? green[(size_t)channels * (size_t)work->width] : *green;
+    const uint8_t *green = search->l + 3 * p + 1;
+    const int right = x + 1 < work->width ? green[3] : *green;
+    const int down = y + 1 < work->height ? green[3 * (size_t)work->width] : *green;
     return bd_shadow_texture(*green, right, down);
 }
 
 /* bd_shadow_colour of one pixel. The inverse is too large by less than 1, which changes no
  * quotient: 256 f l is below 2^24. */
-static int own_colour(const uint32_t *inverse, const uint8_t *f, const uint8_t *l)
+static int own_colour(const uint32_t *inverse, const uint8_t *f, const uint8_t *l, int channels)
 {
-    int ratios[channels];
+    int ratios[3] = { 0 };
     for (int c = 0; c < channels; c++) {
         if (l[c] < bd_shadow_least_light)
             return -1;
         ratios[c] = (int)((uint64_t)(256u * f[c]) * inverse[l[c]] >> 24);
     }
+    if (channels == 1)
+        ratios[1] = ratios[2] = ratios[0];
     return bd_shadow_colour_of(ratios);
 }
 
@@ -65,20 +68,22 @@ static void take_colours(const void *arg, struct bd_sums sums, int y, bool own)
     const int width = search->work->width;
     const size_t first = (size_t)y * (size_t)width;
     const uint8_t *row = search->mask + first, *end = row + width;
-    const bool objects = search->colours->scene.any >> bd_shadow_of_objects & 1;
+    const size_t channels = (size_t)search->channels, green = channels / 2;
+    const bool objects =
+        search->channels == 3 && search->colours->scene.any >> bd_shadow_of_objects & 1;
     for (const uint8_t *at = row; (at = bd_mask_next(at, end)); at++) {
         const int x = (int)(at - row);
         const size_t p = first + (size_t)x;
         const uint8_t *f = search->f + channels * p, *l = search->l + channels * p;
-        const int colour = own_colour(search->colours->inverse, f, l);
+        const int colour = own_colour(search->colours->inverse, f, l, search->channels);
         if (colour < 0)
             continue;
         const bool shadow = search->kinds[colour] == bd_shadow_of_shadows;
         if (own)
             search->shadow[p] |= shadow ? dark | coloured : dark;
         sums.ff[x + reach] = f[0] + ((uint32_t)l[0] << l_bit);
-        sums.fl[x + reach] = f[1] + ((uint32_t)l[1] << l_bit);
-        sums.ll[x + reach] = f[2] + ((uint32_t)l[2] << l_bit);
+        sums.fl[x + reach] = f[green] + ((uint32_t)l[green] << l_bit);
+        sums.ll[x + reach] = f[2 * green] + ((uint32_t)l[2 * green] << l_bit);
         sums.count[x + reach] = 1 + ((uint32_t)shadow << coloured_bit) +
                                 (objects ? texture(search, p, x, y) << texture_bit : 0);
         bd_sums_use(sums, x + reach, x + reach + 1);
@@ -89,15 +94,17 @@ static void take_colours(const void *arg, struct bd_sums sums, int y, bool own)
 static void add_pairs(const struct search *search, struct bd_shadow_evidence *colour, size_t p,
                       int x, int y)
 {
-    const size_t width = (size_t)search->work->width;
+    const size_t width = (size_t)search->work->width, channels = (size_t)search->channels;
     const size_t steps[] = { 1, width };
     const bool inside[] = { x + 1 < search->work->width, y + 1 < search->work->height };
     for (int i = 0; i < 2; i++) {
         const size_t q = p + steps[i];
         if (!inside[i] || !search->mask[q])
             continue;
-        const int f = bd_illumination_of_pair(search->f + channels * p, search->f + channels * q);
-        const int l = bd_illumination_of_pair(search->l + channels * p, search->l + channels * q);
+        const int f = bd_illumination_of_pair(search->f + channels * p, search->f + channels * q,
+                                              search->channels);
+        const int l = bd_illumination_of_pair(search->l + channels * p, search->l + channels * q,
+                                              search->channels);
         colour->pairs++;
         colour->ff += f * f;
         colour->fl += f * l;
@@ -145,7 +152,8 @@ static void judge_colours(const void *arg, struct bd_sums sum, int y)
     }
 }
 
-/* The plausible pixels of a row; shadow gets `grey` there, where the row is the strip's own. */
+/* The plausible pixels of a row, with colour only; shadow gets `grey` there, where the row is the
+ * strip's own. */
 static void take_plausible(const void *arg, struct bd_sums sums, int y, bool own)
 {
     const struct search *search = arg;
@@ -155,10 +163,10 @@ static void take_plausible(const void *arg, struct bd_sums sums, int y, bool own
     uint8_t *shadow = search->shadow + first;
     for (const uint8_t *at = row; (at = bd_mask_next(at, end)); at++) {
         const int x = (int)(at - row);
-        const uint8_t *f = search->f + channels * (first + (size_t)x);
-        const uint8_t *l = search->l + channels * (first + (size_t)x);
+        const uint8_t *f = search->f + 3 * (first + (size_t)x);
+        const uint8_t *l = search->l + 3 * (first + (size_t)x);
         uint32_t ff = 0, fl = 0, ll = 0;
-        for (int c = 0; c < channels; c++) {
+        for (int c = 0; c < 3; c++) {
             uint32_t a = f[c], b = l[c];
             ff += a * a;
             fl += a * b;
@@ -217,7 +225,8 @@ static void judge_strip(void *arg, int64_t item, int thread)
     int to, from = bd_mask_strip(search.work, item, &to);
     memset(search.shadow + (size_t)from * width, 0, (size_t)(to - from) * width);
     memset(search.work->picture + (size_t)from * width, 0, (size_t)(to - from) * width);
-    bd_neighbourhood_strip(search.work, &of_grey, item, thread);
+    if (search.channels == 3)
+        bd_neighbourhood_strip(search.work, &of_grey, item, thread);
     if (search.colours) {
         if (search.evidence)
             search.added = search.colours->added + (size_t)thread * bd_shadow_colour_count;
@@ -300,12 +309,14 @@ void bd_shadow_reset(struct bd_shadow_colours *colours)
 }
 
 void bd_shadow_find(struct bd_mask_work *work, uint8_t *shadow, struct bd_shadow_colours *colours,
-                    const uint8_t *mask, const uint8_t *f, const uint8_t *l, bool evidence)
+                    const uint8_t *mask, const uint8_t *f, const uint8_t *l, int channels,
+                    bool evidence)
 {
     struct search search = { .work = work,
                              .shadow = shadow,
                              .mask = mask,
                              .f = f,
+                             .channels = channels,
                              .l = l,
                              .colours = evidence || colours->scene.any ? colours : NULL,
                              .evidence = evidence,

@@ -20,9 +20,10 @@ void bd_shadow_destroy(struct bd_shadow_colours *colours);
 /* Forgets all evidence. */
 void bd_shadow_reset(struct bd_shadow_colours *colours);
 
-/* shadow: 1 where a pixel of `mask` is shadow, else 0. f and l are frame and background, rgb.
+/* shadow: 1 where a pixel of `mask` is shadow, else 0. f and l are frame and background.
  * evidence: the colours are learned from the frame, for those that follow. */
 void bd_shadow_find(struct bd_mask_work *work, uint8_t *shadow, struct bd_shadow_colours *colours,
-                    const uint8_t *mask, const uint8_t *f, const uint8_t *l, bool evidence);
+                    const uint8_t *mask, const uint8_t *f, const uint8_t *l, int channels,
+                    bool evidence);
 
 #endif

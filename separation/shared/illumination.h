@@ -32,9 +32,11 @@ BD_RULE int bd_illumination_difference(int from, int to, int channels)
     return difference > most ? most : difference < -most ? -most : difference;
 }
 
-/* The same, of two pixels with three channels. */
-BD_RULE int bd_illumination_of_pair(const uint8_t *from, const uint8_t *to)
+/* The same, of two pixels of 1 or 3 channels. */
+BD_RULE int bd_illumination_of_pair(const uint8_t *from, const uint8_t *to, int channels)
 {
+    if (channels == 1)
+        return bd_illumination_difference(*from, *to, 1);
     return bd_illumination_difference(from[0] + from[1] + from[2], to[0] + to[1] + to[2], 3);
 }
 

@@ -17,7 +17,7 @@
  *    the background, or of another tint, have no colour. Neither have those on a background below
  *    10 grey levels in some channel. A dark pixel is one of the foreground that has a colour of its
  *    own. The colour of a neighbourhood (shadow.h) is that of its dark pixels, if they are 9 or
- *    more.
+ *    more. Without colour, red, green and blue are the one channel: all tints are grey.
  * 2. Pairs are those of illumination.h, in foreground of any kind. A pair belongs to its left or
  *    upper pixel.
  * 3. Evidence. One frame in eight is evidence (mirror.h), and so is each frame of a window that is
@@ -34,6 +34,8 @@
  * 5. Shadows. A dark pixel whose own colour is one of shadows may be shadow. It is certain if the
  *    colour of its neighbourhood is one of shadows too, and nine pixels there may be shadow. Shadow
  *    is every pixel that may be and has a certain one in its neighbourhood.
+ *    Without colour no other shadows are found (but for those of illumination.h and
+ *    contact_shadow.h): any dark thing on plain ground would pass for a grey one.
  * 6. Objects. A dark pixel is not certain as a grey one (shadow.h) if the colour of its
  *    neighbourhood is one of objects, and the background there has texture: 11 in the mean of its
  *    dark pixels. A pixel's texture is the sum of squares of the differences of green to the right

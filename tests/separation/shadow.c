@@ -63,21 +63,26 @@ struct around {
     int64_t texture;
 };
 
-static int light(const uint8_t *picture, int p)
-{
-    return picture[3 * p] + picture[3 * p + 1] + picture[3 * p + 2];
-}
-
-/* f and l differ by at most 96 in a pair. */
-static int held(int difference)
-{
-    return difference > 96 ? 96 : difference < -96 ? -96 : difference;
-}
-
 struct scene {
     const uint8_t *mask, *f, *l, *kinds;
-    int width, height;
+    int width, height, channels;
 };
+
+/* The value of pixel p in a channel; without colour all are the same. */
+static int value(const struct scene *s, const uint8_t *picture, int p, int c)
+{
+    return picture[s->channels * p + (s->channels == 1 ? 0 : c)];
+}
+
+/* The difference of a pair, 32 a channel at most. */
+static int pair_of(const struct scene *s, const uint8_t *picture, int p, int q)
+{
+    const int most = 32 * s->channels;
+    int difference = 0;
+    for (int c = 0; c < s->channels; c++)
+        difference += value(s, picture, q, c) - value(s, picture, p, c);
+    return difference > most ? most : difference < -most ? -most : difference;
+}
 
 static bool is_inside(const struct scene *s, int x, int y)
 {
@@ -86,8 +91,12 @@ static bool is_inside(const struct scene *s, int x, int y)
 
 static int plain_own_colour(const struct scene *s, int p)
 {
-    const uint8_t *f = s->f + 3 * p, *l = s->l + 3 * p;
-    return bd_shadow_colour((uint32_t[]){ f[0], f[1], f[2] }, (uint32_t[]){ l[0], l[1], l[2] }, 1);
+    uint32_t f[3], l[3];
+    for (int c = 0; c < 3; c++) {
+        f[c] = (uint32_t)value(s, s->f, p, c);
+        l[c] = (uint32_t)value(s, s->l, p, c);
+    }
+    return bd_shadow_colour(f, l, 1);
 }
 
 static struct around plain_around(const struct scene *s, int x, int y)
@@ -103,8 +112,8 @@ static struct around plain_around(const struct scene *s, int x, int y)
             if (own < 0)
                 continue;
             for (int c = 0; c < 3; c++) {
-                f[c] += s->f[3 * p + c];
-                l[c] += s->l[3 * p + c];
+                f[c] += (uint32_t)value(s, s->f, p, c);
+                l[c] += (uint32_t)value(s, s->l, p, c);
             }
             around.coloured += s->kinds[own] == bd_shadow_of_shadows;
             around.count++;
@@ -112,7 +121,7 @@ static struct around plain_around(const struct scene *s, int x, int y)
                 if (!is_inside(s, u + !down, v + down))
                     continue;
                 const int q = (v + down) * s->width + u + !down;
-                const int green = s->l[3 * q + 1] - s->l[3 * p + 1];
+                const int green = value(s, s->l, q, 1) - value(s, s->l, p, 1);
                 const int d = green > 32 ? 32 : green < -32 ? -32 : green;
                 around.texture += (int64_t)d * d;
             }
@@ -146,8 +155,7 @@ static void plain_learn(const struct scene *s, struct bd_shadow_evidence *eviden
                 const int q = (y + down) * s->width + x + !down;
                 if (!is_inside(s, x + !down, y + down) || !s->mask[q])
                     continue;
-                const int f = held(light(s->f, q) - light(s->f, p));
-                const int l = held(light(s->l, q) - light(s->l, p));
+                const int f = pair_of(s, s->f, p, q), l = pair_of(s, s->l, p, q);
                 evidence[around.colour].pairs++;
                 evidence[around.colour].ff += (int64_t)f * f;
                 evidence[around.colour].fl += (int64_t)f * l;
@@ -185,7 +193,7 @@ static void check(struct bd_pool *pool, const struct scene *s, struct found *fou
     static uint8_t again[most_pixels];
     take_kinds(&colours, s->kinds);
     shadow[pixels] = 77;
-    bd_shadow_find(work, shadow, &colours, s->mask, s->f, s->l, true);
+    bd_shadow_find(work, shadow, &colours, s->mask, s->f, s->l, s->channels, true);
     assert_int_equal(shadow[pixels], 77);
     memset(evidence, 0, sizeof evidence);
     plain_learn(s, evidence);
@@ -196,7 +204,7 @@ static void check(struct bd_pool *pool, const struct scene *s, struct found *fou
         plain_learn(s, evidence);
         for (int evident = 1; evident >= 0; evident--) {
             take_kinds(&colours, s->kinds);
-            bd_shadow_find(work, again, &colours, s->mask, s->f, s->l, evident);
+            bd_shadow_find(work, again, &colours, s->mask, s->f, s->l, s->channels, evident);
             assert_memory_equal(again, shadow, (size_t)pixels);
             assert_memory_equal(colours.scene.evidence, evidence, sizeof evidence);
         }
@@ -204,7 +212,8 @@ static void check(struct bd_pool *pool, const struct scene *s, struct found *fou
     bd_mask_work_destroy(&work);
     bd_shadow_destroy(&colours);
     for (int p = 0; p < pixels; p++)
-        plausible[p] = s->mask[p] && meets(products_at(s->f, s->l, p), 1, bd_shadow_most);
+        plausible[p] =
+            s->channels == 3 && s->mask[p] && meets(products_at(s->f, s->l, p), 1, bd_shadow_most);
     for (int p = 0; p < pixels; p++) {
         const struct around around = plain_around(s, p % s->width, p / s->width);
         certain[p] = plausible[p] && plain_certain(plausible, s->f, s->l, s->width, s->height,
@@ -246,7 +255,7 @@ static void test_random(void **state)
     uint32_t seed = 3;
     struct found found = { 0 };
     assert_int_equal(bd_pool_create(&pool, 2), BD_OK);
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < 60; round++) {
         int width = sizes[round % 5][0], height = sizes[round % 5][1];
         for (int p = 0; p < width * height; p++) {
             uint32_t block = (uint32_t)(p / width / 6 * 31 + p % width / 6 + round * 999);
@@ -266,7 +275,7 @@ static void test_random(void **state)
             kinds[i] = (uint8_t)(random_bits(&seed) % 3 * (round < 30) +
                                  (uint32_t)(round >= 30) * random_bits(&seed) % 2 *
                                      (uint32_t)(1 + round % 2));
-        const struct scene scene = { mask, f, l, kinds, width, height };
+        const struct scene scene = { mask, f, l, kinds, width, height, round < 40 ? 3 : 1 };
         check(pool, &scene, &found);
     }
     print_message("grey %d, by colour %d, objects %d\n", found.grey, found.coloured, found.objects);
@@ -301,7 +310,7 @@ static int found_in_block(int percent, const uint8_t *colour)
     }
     assert_int_equal(bd_pool_create(&pool, 1), BD_OK);
     assert_int_equal(bd_mask_work_create(&work, pool, width, height), BD_OK);
-    bd_shadow_find(work, shadow, &colours, mask, f, l, false);
+    bd_shadow_find(work, shadow, &colours, mask, f, l, 3, false);
     bd_mask_work_destroy(&work);
     bd_pool_destroy(&pool);
     for (int p = 0; p < width * height; p++)
@@ -437,10 +446,10 @@ static void test_halving(void **state)
     assert_int_equal(bd_shadow_create(&colours, 1), BD_OK);
     struct bd_shadow_evidence *some = &colours.scene.evidence[7];
     *some = (struct bd_shadow_evidence){ bd_shadow_most_pairs, 10, -10, 10 };
-    bd_shadow_find(work, shadow, &colours, mask, f, f, true);
+    bd_shadow_find(work, shadow, &colours, mask, f, f, 3, true);
     assert_true(some->pairs == bd_shadow_most_pairs && some->ff == 10);
     some->pairs++;
-    bd_shadow_find(work, shadow, &colours, mask, f, f, true);
+    bd_shadow_find(work, shadow, &colours, mask, f, f, 3, true);
     assert_true(some->pairs == bd_shadow_most_pairs / 2 && some->fl == -5);
     bd_shadow_reset(&colours);
     assert_true(some->pairs == 0 && !colours.scene.any);

@@ -43,6 +43,7 @@ struct shadow_memory {
         struct bd_shadow_evidence evidence[bd_shadow_colour_count]; /* of the scene, at the end */
     };
     struct shadow_pairs pairs[bd_shadow_colour_count];
+    uint8_t kinds[bd_shadow_colour_count]; /* of the scene */
     unsigned long long all_pairs;
     bool last;
 };
@@ -51,7 +52,6 @@ struct shadow_memory {
 struct shadow_pictures {
     struct neighbourhood_tile tile;
     const uint8_t *f, *l;
-    struct bd_cuda_shadow_scene *scene;
 };
 
 static __device__ __forceinline__ bool has_flag(const struct neighbourhood_tile &tile,
@@ -60,7 +60,7 @@ static __device__ __forceinline__ bool has_flag(const struct neighbourhood_tile 
     return is_inside(tile, row, column) && flags[place_of(tile, row, column)] & flag;
 }
 
-/* The texture of the background at a pixel. */
+/* The texture of the background, with colour, at a pixel. */
 static __device__ __forceinline__ uint32_t texture(const struct shadow_pictures &pictures, int row,
                                                    int column)
 {
@@ -73,27 +73,28 @@ static __device__ __forceinline__ uint32_t texture(const struct shadow_pictures 
 
 /* The numbers of a pixel. Returns the kind of its own colour; -1, with numbers of 0, if it is not
  * dark. */
+template <int CHANNELS>
 static __device__ __forceinline__ int
 put_colour(struct shadow_memory *m, const struct shadow_pictures &pictures, int row, int column)
 {
     uint32_t numbers[shadow_numbers] = { 0, 0, 0, 0 };
     int kind = -1;
     if (m->set[row] >> column & 1) {
-        const int64_t at = 3 * place_of(pictures.tile, row, column);
+        const int64_t at = CHANNELS * place_of(pictures.tile, row, column);
         uint32_t f[3], l[3];
 #pragma unroll
         for (int c = 0; c < 3; c++) {
-            f[c] = pictures.f[at + c];
-            l[c] = pictures.l[at + c];
+            f[c] = pictures.f[at + c % CHANNELS];
+            l[c] = pictures.l[at + c % CHANNELS];
         }
         const int colour = bd_shadow_colour(f, l, 1);
         if (colour >= 0) {
-            kind = pictures.scene->known.kinds[colour];
+            kind = m->kinds[colour];
 #pragma unroll
             for (int c = 0; c < 3; c++)
                 numbers[c] = f[c] + (l[c] << shadow_l_bit);
             numbers[3] = 1 + ((uint32_t)(kind == bd_shadow_of_shadows) << shadow_coloured_bit) +
-                         (texture(pictures, row, column) << shadow_texture_bit);
+                         (CHANNELS == 3 ? texture(pictures, row, column) << shadow_texture_bit : 0);
         }
     }
 #pragma unroll
@@ -103,17 +104,17 @@ put_colour(struct shadow_memory *m, const struct shadow_pictures &pictures, int 
 }
 
 /* The pair of a pixel with another one becomes evidence of a colour. */
-static __device__ __forceinline__ void add_pair(struct shadow_memory *m,
-                                                const struct shadow_pictures &pictures, int colour,
-                                                int row, int column, int other_row,
-                                                int other_column)
+template <int CHANNELS>
+static __device__ __forceinline__ void
+add_pair(struct shadow_memory *m, const struct shadow_pictures &pictures, int colour, int row,
+         int column, int other_row, int other_column)
 {
     if (!(m->set[other_row] >> other_column & 1))
         return;
-    const int64_t from = 3 * place_of(pictures.tile, row, column);
-    const int64_t to = 3 * place_of(pictures.tile, other_row, other_column);
-    const int f = bd_illumination_of_pair(pictures.f + from, pictures.f + to);
-    const int l = bd_illumination_of_pair(pictures.l + from, pictures.l + to);
+    const int64_t from = CHANNELS * place_of(pictures.tile, row, column);
+    const int64_t to = CHANNELS * place_of(pictures.tile, other_row, other_column);
+    const int f = bd_illumination_of_pair(pictures.f + from, pictures.f + to, CHANNELS);
+    const int l = bd_illumination_of_pair(pictures.l + from, pictures.l + to, CHANNELS);
     struct shadow_pairs *pairs = &m->pairs[colour];
     atomicAdd(&pairs->pairs, 1u);
     atomicAdd(&pairs->ff, (uint32_t)(f * f));
@@ -123,6 +124,7 @@ static __device__ __forceinline__ void add_pair(struct shadow_memory *m,
 
 /* Whether a pixel is certain by its colour; *object: it is not certain as a grey shadow. learn: its
  * pairs become evidence. */
+template <int CHANNELS>
 static __device__ __forceinline__ bool judge_colour(struct shadow_memory *m,
                                                     const struct shadow_pictures &pictures, int row,
                                                     int column, bool learn, bool *object)
@@ -145,26 +147,27 @@ static __device__ __forceinline__ bool judge_colour(struct shadow_memory *m,
     const int colour = count < bd_shadow_least_count ? -1 : bd_shadow_colour(f, l, count);
     if (colour < 0)
         return false;
-    const int kind = pictures.scene->known.kinds[colour];
-    *object = kind == bd_shadow_of_objects &&
+    const int kind = m->kinds[colour];
+    *object = CHANNELS == 3 && kind == bd_shadow_of_objects &&
               sums[3] >> shadow_texture_bit >= bd_shadow_least_texture * count;
     if (learn && count >= bd_shadow_least_around && is_within<shadow_halo>(column) &&
         row >= shadow_halo && row < neighbourhood_rows - shadow_halo) {
-        add_pair(m, pictures, colour, row, column, row, column + 1);
-        add_pair(m, pictures, colour, row, column, row + 1, column);
+        add_pair<CHANNELS>(m, pictures, colour, row, column, row, column + 1);
+        add_pair<CHANNELS>(m, pictures, colour, row, column, row + 1, column);
     }
     return kind == bd_shadow_of_shadows && m->coloured[row] >> column & 1 &&
            (sums[3] >> shadow_coloured_bit & few) >= bd_shadow_least_count;
 }
 
 /* m->dark, m->coloured, m->sure and m->object. For whole blocks, after a barrier; ends with one. */
+template <int CHANNELS>
 static __device__ __forceinline__ void
 look_at_colours(struct shadow_memory *m, const struct shadow_pictures &pictures, bool learn)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     for (int row = warp; row < neighbourhood_rows; row += neighbourhood_warps) {
-        const int left = put_colour(m, pictures, row, lane);
-        const int right = put_colour(m, pictures, row, lane + 32);
+        const int left = put_colour<CHANNELS>(m, pictures, row, lane);
+        const int right = put_colour<CHANNELS>(m, pictures, row, lane + 32);
         const uint64_t dark = ballot_row(left >= 0, right >= 0);
         const uint64_t coloured =
             ballot_row(left == bd_shadow_of_shadows, right == bd_shadow_of_shadows);
@@ -178,8 +181,8 @@ look_at_colours(struct shadow_memory *m, const struct shadow_pictures &pictures,
     for (int row = shadow_reach + warp; row < neighbourhood_rows - shadow_reach;
          row += neighbourhood_warps) {
         bool objects[2];
-        const bool left = judge_colour(m, pictures, row, lane, learn, &objects[0]);
-        const bool right = judge_colour(m, pictures, row, lane + 32, learn, &objects[1]);
+        const bool left = judge_colour<CHANNELS>(m, pictures, row, lane, learn, &objects[0]);
+        const bool right = judge_colour<CHANNELS>(m, pictures, row, lane + 32, learn, &objects[1]);
         const uint64_t sure = ballot_row(left, right);
         const uint64_t object = ballot_row(objects[0], objects[1]);
         if (lane == 0) {
@@ -325,6 +328,7 @@ static __device__ __forceinline__ uint64_t near_row(const uint64_t *certain, int
     return near;
 }
 
+template <int CHANNELS>
 static __global__ void __launch_bounds__(neighbourhood_threads)
     find_shadows(uint8_t *shadow, struct bd_cuda_shadow_colours colours, const uint8_t *flags,
                  const uint8_t *f, const uint8_t *l, int width, int height)
@@ -333,25 +337,30 @@ static __global__ void __launch_bounds__(neighbourhood_threads)
     bd_cuda_await();
     bd_cuda_let_follow();
     const struct neighbourhood_tile tile = neighbourhood_tile_at<shadow_halo>(width, height);
-    const struct shadow_pictures pictures = { tile, f, l, colours.scene };
+    const struct shadow_pictures pictures = { tile, f, l };
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const bool learn =
         colours.learn && bd_mirror_is_evidence(colours.loaded ? *colours.loaded : colours.look);
     bool with_colours = learn || colours.scene->known.any;
     if (with_colours) {
-        for (int i = threadIdx.x; i < bd_shadow_colour_count && learn; i += neighbourhood_threads)
+        for (int i = threadIdx.x; i < bd_shadow_colour_count; i += neighbourhood_threads) {
+            m.kinds[i] = colours.scene->known.kinds[i];
             m.pairs[i] = { 0, 0, 0, 0 };
+        }
         find_bits(m.set, [&](int row, int column) {
             return has_flag(tile, flags, bd_cuda_mask_set, row, column);
         });
         with_colours = may_have_certain(m.set);
     }
     if (with_colours)
-        look_at_colours(&m, pictures, learn);
-    find_bits(m.plausible, [&](int row, int column) {
-        return has_flag(tile, flags, bd_cuda_mask_plausible, row, column);
-    });
-    const bool grey = may_have_certain(m.plausible);
+        look_at_colours<CHANNELS>(&m, pictures, learn);
+    bool grey = false;
+    if (CHANNELS == 3) {
+        find_bits(m.plausible, [&](int row, int column) {
+            return has_flag(tile, flags, bd_cuda_mask_plausible, row, column);
+        });
+        grey = may_have_certain(m.plausible);
+    }
     if (grey)
         find_certain(&m, tile, f, l, with_colours);
     for (int row = shadow_halo + warp; row < neighbourhood_rows - shadow_halo;
@@ -370,9 +379,10 @@ static __global__ void __launch_bounds__(neighbourhood_threads)
 enum bd_status bd_cuda_shadow_find(struct bd_cuda *cuda, uint8_t *shadow,
                                    const struct bd_cuda_shadow_colours *colours,
                                    const uint8_t *flags, const uint8_t *f, const uint8_t *l,
-                                   int width, int height)
+                                   int width, int height, int channels)
 {
-    bd_cuda_follow(cuda, find_shadows, neighbourhood_tiles<shadow_halo>(width, height),
+    auto *kernel = channels == 3 ? find_shadows<3> : find_shadows<1>;
+    bd_cuda_follow(cuda, kernel, neighbourhood_tiles<shadow_halo>(width, height),
                    neighbourhood_threads, 0, shadow, *colours, flags, f, l, width, height);
     return bd_cuda_launched("looking for shadows");
 }

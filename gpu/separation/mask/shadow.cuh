@@ -30,11 +30,11 @@ struct bd_cuda_shadow_colours {
 
 /* Enqueues the search on the backend's stream. All in device memory, height x width, tight rows.
  * shadow: 1 where a pixel is shadow, else 0. flags: enum bd_cuda_mask_flag, of which
- * bd_cuda_mask_set and bd_cuda_mask_plausible count (bd_shadow_pixel). f and l: frame and
- * background, rgb. */
+ * bd_cuda_mask_set and, with three channels, bd_cuda_mask_plausible count (bd_shadow_pixel). f and
+ * l: frame and background, of 1 or 3 channels. */
 enum bd_status bd_cuda_shadow_find(struct bd_cuda *cuda, uint8_t *shadow,
                                    const struct bd_cuda_shadow_colours *colours,
                                    const uint8_t *flags, const uint8_t *f, const uint8_t *l,
-                                   int width, int height);
+                                   int width, int height, int channels);
 
 #endif
