@@ -61,7 +61,7 @@ static void bad_input_is_one_line(void **state)
         { "$B export /dev/video97 --mask m.mkv", 2, "/dev/video97" },
         { "$B export synth:nosuch --mask m.mkv", 2,
           "'synth:nosuch': no such scene; there are easy, shadows, drift, sway, noise, stop, "
-          "switch, street, shake, tree, water, rain, night, jitter, crossing\n" },
+          "switch, street, shake, tree, water, rain, night, jitter, crossing, sun\n" },
         { "$B export in.mkv --input-format nosuch --mask m.mkv", 2, "nosuch" },
         { "$B export in.mkv --mask nosuch/m.mkv", 1, "nosuch/m.mkv" },
         { "$B export in.mkv --mask m.nosuch", 1, "m.nosuch" },

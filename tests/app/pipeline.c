@@ -114,7 +114,8 @@ static void a_held_start_is_nearly_a_look_ahead(void **state)
 }
 
 /* Dense traffic is in the mask from the first frame on: the look-ahead has seen which way it goes.
- * Without the frames after its pictures, most cars were missing for eight seconds (.032). */
+ * Without the frames after its pictures, most cars were missing for eight seconds: .032 in place of
+ * .039. */
 static void traffic_is_there_from_the_start(void **state)
 {
     (void)state;
@@ -141,7 +142,7 @@ static void traffic_is_there_from_the_start(void **state)
     }
     bd_pipeline_close(&pipeline);
     print_message("%.4f of the pixels are foreground\n", (double)set / (double)pixels);
-    assert_true((double)set / (double)pixels > 0.04);
+    assert_true((double)set / (double)pixels > 0.037);
 }
 
 /* A window shows the first frame before it is separated, where that takes a look-ahead. It makes
