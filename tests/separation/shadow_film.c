@@ -128,7 +128,8 @@ static void check_agreement(const char *name, struct size size, int channels, in
 {
     const int pixels = across(size) * down(size);
     const struct bd_separation_shape shape = { across(size), down(size), channels, 2, 1, 15, 1 };
-    uint8_t *f = malloc((size_t)(channels * pixels)), *l = malloc((size_t)(channels * pixels));
+    uint8_t *f = malloc((size_t)channels * (size_t)pixels),
+            *l = malloc((size_t)channels * (size_t)pixels);
     struct bd_backend *backends[2];
     void *states[2];
     assert_true(f && l);
