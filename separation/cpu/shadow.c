@@ -30,9 +30,7 @@ struct search {
     int channels;
     struct bd_shadow_colours *colours; /* NULL: none is known, and none is learned */
     bool evidence;
-    /* Of the strip in hand: */
-    const uint8_t *kinds;             /* of colours */
-    struct bd_shadow_evidence *added; /* by the thread; NULL: the frame is no evidence */
+    struct bd_shadow_evidence *added; /* by the thread in hand; NULL: the frame is no evidence */
 };
 
 /* The texture of the background, with colour, at pixel p, of column x and row y. */
@@ -78,7 +76,7 @@ static void take_colours(const void *arg, struct bd_sums sums, int y, bool own)
         const int colour = own_colour(search->colours->inverse, f, l, search->channels);
         if (colour < 0)
             continue;
-        const bool shadow = search->kinds[colour] == bd_shadow_of_shadows;
+        const bool shadow = search->colours->scene.kinds[colour] == bd_shadow_of_shadows;
         if (own)
             search->shadow[p] |= shadow ? dark | coloured : dark;
         sums.ff[x + reach] = f[0] + ((uint32_t)l[0] << l_bit);
@@ -143,10 +141,11 @@ static void judge_colours(const void *arg, struct bd_sums sum, int y)
             continue;
         if (search->added && count >= bd_shadow_least_around)
             add_pairs(search, &search->added[colour], first + (size_t)x, x, y);
-        if (search->kinds[colour] == bd_shadow_of_objects &&
+        const uint8_t kind = search->colours->scene.kinds[colour];
+        if (kind == bd_shadow_of_objects &&
             total.count >> texture_bit >= bd_shadow_least_texture * count)
             flags[x] &= (uint8_t)~certain;
-        if (search->kinds[colour] == bd_shadow_of_shadows && flags[x] & coloured &&
+        if (kind == bd_shadow_of_shadows && flags[x] & coloured &&
             (total.count >> coloured_bit & few) >= bd_shadow_least_count)
             mark_near(near, work->width, x, coloured);
     }
@@ -232,7 +231,7 @@ static void judge_strip(void *arg, int64_t item, int thread)
             search.added = search.colours->added + (size_t)thread * bd_shadow_colour_count;
         bd_neighbourhood_strip(search.work, &of_colours, item, thread);
     }
-    for (int y = from; y < to; y++)
+    for (int y = from; y < to && search.channels == 3; y++)
         find_near(&search, y);
 }
 
@@ -316,11 +315,10 @@ void bd_shadow_find(struct bd_mask_work *work, uint8_t *shadow, struct bd_shadow
                              .shadow = shadow,
                              .mask = mask,
                              .f = f,
-                             .channels = channels,
                              .l = l,
+                             .channels = channels,
                              .colours = evidence || colours->scene.any ? colours : NULL,
-                             .evidence = evidence,
-                             .kinds = colours->scene.kinds };
+                             .evidence = evidence };
     bd_mask_run(work, judge_strip, &search);
     bd_mask_run(work, finish_strip, &search);
     if (evidence)

@@ -7,7 +7,7 @@
  *    so a GPU may compare a frame while the mask of the one before is made. A pixel is foreground
  *    if d > limit, and plain background if d <= plain limit.
  * 2. Shadows (shadow.h, shadow_colour.h), background in other light (illumination.h), and what
- * moves in place (recurrence.h) are taken out.
+ *    moves in place (recurrence.h) are taken out.
  * 3. Median filter: set where more than half of the side x side neighbours are set; beyond the
  *    picture's border the nearest pixel inside counts.
  * 4. 8-connected components of fewer than min_area pixels are removed. So are small ones that have
