@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "separation/shared/ops.h"
+#include "tests/support/detect_pair.h"
 #include "tests/support/each_backend.h"
 #include "tests/support/random.h"
 #include <backdrop/separator.h>
@@ -77,37 +77,20 @@ static void check_sign(const char *name, int channels, int min_area, int lasting
                                              .noise_rate = 0.02F,
                                              .seconds = 0.04F,
                                              .memory = 60 };
-    struct bd_backend *backends[2];
-    void *states[2];
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(bd_backend_open(&backends[i], i ? "cpu" : name, 2), BD_OK);
-        const struct bd_separation_ops *ops = backends[i]->ops->separation;
-        assert_int_equal(ops->create(backends[i], &shape, &states[i]), BD_OK);
-        assert_int_equal(ops->reset(states[i]), BD_OK);
-    }
+    struct detect_pair pair;
+    detect_pair_open(&pair, name, &shape);
     draw(l, channels, 1000, false, NULL);
     for (int frame = 0; frame < 60; frame++) {
         const bool on = frame / 10 % 2;
         struct bd_separation out[2];
         draw(f, channels, frame, on, NULL);
-        for (int i = 0; i < 2; i++) {
-            const struct bd_separation_ops *ops = backends[i]->ops->separation;
-            assert_int_equal(ops->load(states[i], f, (int64_t)width * channels), BD_OK);
-            assert_int_equal(ops->load_background(states[i], l), BD_OK);
-            assert_int_equal(ops->detect(states[i], &params, 1), BD_OK);
-            assert_int_equal(ops->finish(states[i]), BD_OK);
-            assert_int_equal(ops->collect(states[i], &out[i]), BD_OK);
-        }
-        assert_memory_equal(out[0].mask, out[1].mask, pixels);
+        detect_pair_push(&pair, f, l, &params, out);
         if (on && frame < 20)
             assert_true(share(out[0].mask, &sign) > 0.95);
         else
             assert_int_equal(out[0].foreground, 0);
     }
-    for (int i = 0; i < 2; i++) {
-        backends[i]->ops->separation->destroy(states[i]);
-        bd_backend_close(&backends[i]);
-    }
+    detect_pair_close(&pair);
 }
 
 static void test_sign(void **state)

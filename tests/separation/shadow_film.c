@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "separation/shared/ops.h"
+#include "tests/support/detect_pair.h"
 #include "tests/support/each_backend.h"
 #include "tests/support/quick.h"
 #include "tests/support/random.h"
@@ -88,8 +88,7 @@ static bool is_whole(int times, int frame)
 }
 
 /* A frame with two states: they find the same mask and the same shadows. */
-static const uint8_t *detect(struct bd_backend *const *backends, void *const *states,
-                             const uint8_t *f, const uint8_t *l, struct size size, int channels,
+static const uint8_t *detect(struct detect_pair *pair, const uint8_t *f, const uint8_t *l,
                              unsigned look)
 {
     const struct bd_detect_params params = { .threshold = 20,
@@ -106,51 +105,36 @@ static const uint8_t *detect(struct bd_backend *const *backends, void *const *st
                                              .seconds = 0.04F,
                                              .memory = 60,
                                              .look = look };
-    const size_t pixels = (size_t)across(size) * (size_t)down(size);
-    static struct bd_separation out[2];
-    for (int i = 0; i < 2; i++) {
-        const struct bd_separation_ops *ops = backends[i]->ops->separation;
-        assert_int_equal(ops->load(states[i], f, (int64_t)channels * across(size)), BD_OK);
-        assert_int_equal(ops->load_background(states[i], l), BD_OK);
-        assert_int_equal(ops->detect(states[i], &params, 1), BD_OK);
-        assert_int_equal(ops->finish(states[i]), BD_OK);
-        assert_int_equal(ops->collect(states[i], &out[i]), BD_OK);
-    }
-    assert_memory_equal(out[0].mask, out[1].mask, pixels);
-    assert_memory_equal(out[0].shadow, out[1].shadow, pixels);
+    struct bd_separation out[2];
+    detect_pair_push(pair, f, l, &params, out);
+    assert_memory_equal(out[0].shadow, out[1].shadow,
+                        (size_t)pair->shape.width * (size_t)pair->shape.height);
     return out[0].mask;
 }
 
 /* The backend and the CPU agree, before and after they have forgotten all. One frame in eight is
  * evidence; where pixels are large, every frame is, and so much of it that it is halved. */
-static void check_agreement(const char *name, struct size size, int channels, int frames,
-                            struct light light)
+static void check_agreement(const char *name, struct size size, int channels, int frames)
 {
     const int pixels = across(size) * down(size);
     const struct bd_separation_shape shape = { across(size), down(size), channels, 2, 1, 15, 1 };
     uint8_t *f = malloc((size_t)channels * (size_t)pixels),
             *l = malloc((size_t)channels * (size_t)pixels);
-    struct bd_backend *backends[2];
-    void *states[2];
+    struct detect_pair pair;
     assert_true(f && l);
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(bd_backend_open(&backends[i], i ? "cpu" : name, 2), BD_OK);
-        assert_int_equal(backends[i]->ops->separation->create(backends[i], &shape, &states[i]),
-                         BD_OK);
-    }
-    draw(l, size, channels, 1000, 0, light);
+    detect_pair_open(&pair, name, &shape);
+    draw(l, size, channels, 1000, 0, sunny);
     for (int round = 0; round < 2; round++) {
         int all = 0, set = 0; /* pixels of shadows in the second half, and of the mask there */
         const int count = round ? 10 : frames;
-        for (int i = 0; i < 2; i++)
-            assert_int_equal(backends[i]->ops->separation->reset(states[i]), BD_OK);
+        detect_pair_reset(&pair);
         for (int frame = 0; frame < count; frame++) {
             const unsigned look = size.times > 1 ? 0 : (unsigned)frame;
-            draw(f, size, channels, frame, 2, light);
+            draw(f, size, channels, frame, 2, sunny);
             if (is_whole(size.times, frame))
                 for (int i = 0; i < channels * pixels; i++)
                     f[i] = (uint8_t)(l[i] / 2);
-            const uint8_t *mask = detect(backends, states, f, l, size, channels, look);
+            const uint8_t *mask = detect(&pair, f, l, look);
             for (int p = 0; p < pixels && frame >= count / 2; p++) {
                 const int x = p % across(size) / size.times, y = p / across(size) / size.times;
                 const bool there =
@@ -163,10 +147,7 @@ static void check_agreement(const char *name, struct size size, int channels, in
                       across(size), down(size), channels, count, set, all);
         assert_true(test_quick() || round || channels == 1 || 3 * set < all);
     }
-    for (int i = 0; i < 2; i++) {
-        backends[i]->ops->separation->destroy(states[i]);
-        bd_backend_close(&backends[i]);
-    }
+    detect_pair_close(&pair);
     free(f);
     free(l);
 }
@@ -179,9 +160,9 @@ static void test_agreement(void **state)
                       large = { width, height, 4 };
     FOR_EACH_BACKEND(name)
     for (int channels = 1; channels <= 3; channels += 2) {
-        check_agreement(name, usual, channels, test_quick() ? 40 : 400, sunny);
-        check_agreement(name, odd, channels, test_quick() ? 20 : 200, sunny);
-        check_agreement(name, large, channels, test_quick() ? 4 : 64, sunny);
+        check_agreement(name, usual, channels, test_quick() ? 40 : 400);
+        check_agreement(name, odd, channels, test_quick() ? 20 : 200);
+        check_agreement(name, large, channels, test_quick() ? 4 : 64);
     }
 }
 
