@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tests/support/detect_pair.h"
+#include "tests/separation/detect_pair.h"
 #include "tests/support/each_backend.h"
 #include "tests/support/random.h"
 #include <backdrop/separator.h>

@@ -1,7 +1,7 @@
 /* A state of a backend and one of the CPU, which are given the same frames: their masks agree.
  * Include it after cmocka.h. */
-#ifndef BD_TESTS_SUPPORT_DETECT_PAIR_H
-#define BD_TESTS_SUPPORT_DETECT_PAIR_H
+#ifndef BD_TESTS_SEPARATION_DETECT_PAIR_H
+#define BD_TESTS_SEPARATION_DETECT_PAIR_H
 
 #include "separation/shared/ops.h"
 
