@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "linalg/shared/cpu.h"
 #include "separation/cpu/mask_work.h"
 #include "separation/shared/mask.h"
 #include "separation/shared/recurrence.h"
@@ -44,7 +45,10 @@ enum bd_status bd_mask_work_create(struct bd_mask_work **out, struct bd_pool *po
     work->rows = choose_rows(height, (int)threads);
     work->lines = malloc(threads * line_bytes(work));
     work->down = malloc((size_t)width * sizeof *work->down);
-    work->sums = calloc(threads * bd_mask_sums(width), sizeof *work->sums);
+    const size_t rows = threads * bd_mask_sum_rows;
+    work->sums = bd_cpu_alloc(rows * bd_mask_blocks(width) * sizeof *work->sums);
+    work->sums_used = calloc(rows * bd_mask_block_words(width), sizeof *work->sums_used);
+    work->sum = bd_cpu_alloc(threads * 4 * bd_mask_sum_pitch(width) * sizeof *work->sum);
     work->picture = malloc((size_t)width * (size_t)height);
     work->none = calloc((size_t)width, 1);
     work->objects = malloc(runs * sizeof *work->objects);
@@ -52,9 +56,9 @@ enum bd_status bd_mask_work_create(struct bd_mask_work **out, struct bd_pool *po
     work->mirrored = malloc(bd_mirror_most_objects(width, height) * sizeof *work->mirrored);
     work->lasted = malloc(runs);
     enum bd_status status = bd_components_create(&work->components, width, height);
-    if (status == BD_OK &&
-        (!work->lines || !work->down || !work->sums || !work->picture || !work->none ||
-         !work->objects || !work->contrasts || !work->mirrored || !work->lasted))
+    if (status == BD_OK && (!work->lines || !work->down || !work->sums || !work->sums_used ||
+                            !work->sum || !work->picture || !work->none || !work->objects ||
+                            !work->contrasts || !work->mirrored || !work->lasted))
         status = bd_fail(BD_ERROR_MEMORY, "no memory for masks of %d x %d", width, height);
     if (status != BD_OK)
         bd_mask_work_destroy(&work);
@@ -71,6 +75,8 @@ void bd_mask_work_destroy(struct bd_mask_work **inout)
     free(work->lines);
     free(work->down);
     free(work->sums);
+    free(work->sums_used);
+    free(work->sum);
     free(work->picture);
     free(work->none);
     free(work->objects);
@@ -102,7 +108,7 @@ int bd_mask_strip(const struct bd_mask_work *work, int64_t item, int *to)
     return from;
 }
 
-static uint8_t *line_of(const struct bd_mask_work *work, int thread)
+uint8_t *bd_mask_line(const struct bd_mask_work *work, int thread)
 {
     return work->lines + (size_t)thread * line_bytes(work);
 }
@@ -142,7 +148,8 @@ static void median_strip(void *arg, int64_t item, int thread)
         const uint8_t *rows[most_side];
         for (int k = 0; k < side; k++)
             rows[k] = sweep->src + clamped(y + k - side / 2, work->height) * width;
-        work->kernels->median(width, rows, side, line_of(work, thread), sweep->dst + y * width);
+        work->kernels->median(width, rows, side, bd_mask_line(work, thread),
+                              sweep->dst + y * width);
     }
 }
 
@@ -170,7 +177,7 @@ static void spread_strip(void *arg, int64_t item, int thread)
     for (int y = from; y < to; y++) {
         const uint8_t *row = sweep->src + y * width;
         if (memchr(row, 1, (size_t)width))
-            work->kernels->spread(width, row, radius, line_of(work, thread),
+            work->kernels->spread(width, row, radius, bd_mask_line(work, thread),
                                   work->picture + y * width);
         else
             memset(work->picture + y * width, 0, (size_t)width);
@@ -300,7 +307,7 @@ static void trim_strip(void *arg, int64_t item, int thread)
             plain[k] = inside ? sweep->plain + at : work->none;
             difference[k] = inside ? sweep->difference + at : work->none;
         }
-        work->kernels->trim(width, mask, plain, difference, line_of(work, thread),
+        work->kernels->trim(width, mask, plain, difference, bd_mask_line(work, thread),
                             sweep->dst + y * width);
     }
 }

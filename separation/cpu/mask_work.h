@@ -17,25 +17,24 @@
 /* The largest reach of a neighbourhood (neighbourhood.h). */
 enum { bd_mask_most_reach = bd_illumination_reach };
 
-/* Sums over neighbourhoods: of each row, those of one and their sum, four numbers a column, and one
- * for each block of columns. */
-enum { bd_mask_sums_block = 64 };
-
-static inline size_t bd_mask_sums_blocks(int width)
+/* For sums over neighbourhoods a thread has the blocks of as many rows, a bit each that says
+ * whether a block is part of the sum, and the sum: four numbers a column, with a block of zeros at
+ * either end. */
+static inline size_t bd_mask_blocks(int width)
 {
-    const size_t block = bd_mask_sums_block;
-    return ((size_t)width + 2 * bd_mask_most_reach + block - 1) / block;
+    return ((size_t)width + bd_block_pixels - 1) / bd_block_pixels;
 }
 
-static inline size_t bd_mask_sums_of_row(size_t blocks)
+static inline size_t bd_mask_block_words(int width)
 {
-    return (4 * bd_mask_sums_block + 1) * blocks;
+    return (bd_mask_blocks(width) + 63) / 64;
 }
 
-/* Numbers that a thread has for them. */
-static inline size_t bd_mask_sums(int width)
+enum { bd_mask_sum_rows = 2 * bd_mask_most_reach + 1 };
+
+static inline size_t bd_mask_sum_pitch(int width)
 {
-    return (2 * bd_mask_most_reach + 2) * bd_mask_sums_of_row(bd_mask_sums_blocks(width));
+    return (bd_mask_blocks(width) + 2) * bd_block_pixels;
 }
 
 /* Of a component, besides what its root has, in the search for contact shadows. */
@@ -76,11 +75,13 @@ struct bd_mask_work {
     struct bd_boundary_contrast *contrasts; /* one a run */
     struct bd_mirror_object *mirrored;      /* bd_mirror_most_objects */
     uint8_t *lasted;                        /* one a run: frames */
-    uint8_t *lines;                         /* threads x line_bytes: a few rows */
+    uint8_t *lines;                         /* of bd_mask_line */
     uint16_t *down;                         /* width: of contact_shadow.c */
-    uint32_t *sums;                         /* threads x bd_mask_sums, 0 between steps */
-    uint8_t *picture;                       /* height x width */
-    uint8_t *none;                          /* width: a row in which nothing is set */
+    struct bd_sums *sums;                   /* threads x bd_mask_sum_rows x blocks */
+    uint64_t *sums_used; /* threads x bd_mask_sum_rows x words of bits, 0 between steps */
+    uint32_t *sum;       /* threads x 4 x bd_mask_sum_pitch, 0 between steps */
+    uint8_t *picture;    /* height x width */
+    uint8_t *none;       /* width: a row in which nothing is set */
 };
 
 /* Runs a loop over the rows of a picture, strip by strip. */
@@ -88,6 +89,9 @@ void bd_mask_run(struct bd_mask_work *work, bd_pool_fn *strip_fn, void *arg);
 
 /* The rows that item `item` of it takes: from the one returned to before *to. */
 int bd_mask_strip(const struct bd_mask_work *work, int64_t item, int *to);
+
+/* A thread's scratch memory for a few rows: 3 times the width, and 15. */
+uint8_t *bd_mask_line(const struct bd_mask_work *work, int thread);
 
 /* The first set pixel of those from `at` to before `end`, which hold 0 and 1; NULL: there is none.
  * Set pixels lie side by side: no call for most of them. */

@@ -1,48 +1,87 @@
 /* Sums over the neighbourhood of each pixel. */
 #include "separation/cpu/neighbourhood.h"
 
-enum { BLOCK = bd_mask_sums_block };
-
-/* Rows of sums that a strip has at once: those of a neighbourhood, and their sum. */
+/* What a strip has at once: the rows of a neighbourhood, and their sum. */
 struct rows {
-    uint32_t *memory; /* of a thread */
-    int blocks;       /* of a row */
+    const struct bd_exact_kernels *kernels;
+    int blocks;           /* of a row */
+    struct bd_sums *sums; /* of a row, one behind the other */
+    uint64_t *used;       /* the blocks of them that are part of the sum */
+    size_t words;         /* of a row */
+    uint32_t *sum;        /* at the first column of the picture */
+    int64_t pitch;
 };
 
-static struct bd_sums sums_at(struct rows rows, int slot)
+static struct rows rows_of(const struct bd_mask_work *work, int thread)
 {
-    const size_t blocks = (size_t)rows.blocks, line = blocks * BLOCK;
-    uint32_t *at = rows.memory + (size_t)slot * bd_mask_sums_of_row(blocks);
-    return (struct bd_sums){ at, at + line, at + 2 * line, at + 3 * line, at + 4 * line };
+    const size_t blocks = bd_mask_blocks(work->width), words = bd_mask_block_words(work->width);
+    const size_t pitch = bd_mask_sum_pitch(work->width), first = (size_t)thread * bd_mask_sum_rows;
+    return (struct rows){ .kernels = work->kernels,
+                          .blocks = (int)blocks,
+                          .sums = work->sums + first * blocks,
+                          .used = work->sums_used + first * words,
+                          .words = words,
+                          .sum = work->sum + (size_t)thread * 4 * pitch + bd_block_pixels,
+                          .pitch = (int64_t)pitch };
 }
 
-/* sum += row; most rows have few blocks in use. */
-static void add_row(struct rows rows, struct bd_sums sum, struct bd_sums row)
+static struct bd_sums *sums_at(struct rows rows, int slot, int block)
 {
-    for (int block = 0; block < rows.blocks; block++)
-        for (int k = 0; row.used[block] && k < 4; k++) {
-            const size_t at = ((size_t)k * (size_t)rows.blocks + (size_t)block) * BLOCK;
-            uint32_t *restrict to = sum.ff + at;
-            const uint32_t *restrict from = row.ff + at;
-            for (int i = 0; i < BLOCK; i++)
-                to[i] += from[i];
-        }
+    return rows.sums + (size_t)slot * (size_t)rows.blocks + (size_t)block;
 }
 
-/* sum -= row, and row := 0. */
-static void take_away(struct rows rows, struct bd_sums sum, struct bd_sums row)
+static uint64_t *used_at(struct rows rows, int slot)
 {
-    for (int block = 0; block < rows.blocks; block++) {
-        for (int k = 0; row.used[block] && k < 4; k++) {
-            const size_t at = ((size_t)k * (size_t)rows.blocks + (size_t)block) * BLOCK;
-            uint32_t *restrict to = sum.ff + at;
-            uint32_t *restrict from = row.ff + at;
-            for (int i = 0; i < BLOCK; i++) {
-                to[i] -= from[i];
-                from[i] = 0;
-            }
-        }
-        row.used[block] = 0;
+    return rows.used + (size_t)slot * rows.words;
+}
+
+static uint32_t *sum_at(struct rows rows, int block)
+{
+    return rows.sum + (size_t)block * bd_block_pixels;
+}
+
+/* A loop over the blocks that are in use in row `slot`. */
+#define FOR_EACH_BLOCK(i, rows, slot)                                                 \
+    for (int i = bd_block_next(used_at(rows, slot), 0, rows.blocks); i < rows.blocks; \
+         i = bd_block_next(used_at(rows, slot), i + 1, rows.blocks))
+
+/* Row `slot` leaves the sum. Most rows have few blocks in use. */
+static void take_away(struct rows rows, int slot)
+{
+    FOR_EACH_BLOCK(i, rows, slot)
+    rows.kernels->take_sums(sums_at(rows, slot, i), sum_at(rows, i), rows.pitch);
+    memset(used_at(rows, slot), 0, rows.words * sizeof *rows.used);
+}
+
+/* Row y of the picture enters the sum, as row `slot`. */
+static void take_row(const struct bd_mask_work *work, const struct bd_neighbourhood *neighbourhood,
+                     struct rows rows, int slot, int y, bool own)
+{
+    rows.kernels->find_blocks(work->width, neighbourhood->taken + (size_t)y * (size_t)work->width,
+                              used_at(rows, slot));
+    FOR_EACH_BLOCK(i, rows, slot)
+    {
+        struct bd_sums *sums = sums_at(rows, slot, i);
+        struct bd_block block = bd_block_at(work, i, y);
+        block.own = own;
+        neighbourhood->take(neighbourhood->search, block, sums);
+        rows.kernels->add_sums(sums, sum_at(rows, i), rows.pitch);
+    }
+}
+
+/* Row y of the picture, which entered the sum as row `slot`. */
+static void judge_row(const struct bd_mask_work *work, const struct bd_neighbourhood *neighbourhood,
+                      struct rows rows, int slot, int y)
+{
+    struct bd_sums totals;
+    FOR_EACH_BLOCK(i, rows, slot)
+    {
+        const struct bd_block block = bd_block_at(work, i, y);
+        if (rows.kernels->has(block.count, neighbourhood->judged + block.first,
+                              neighbourhood->bits) &&
+            rows.kernels->sum_around(neighbourhood->reach, neighbourhood->counted,
+                                     neighbourhood->least, sum_at(rows, i), rows.pitch, &totals))
+            neighbourhood->judge(neighbourhood->search, block, &totals);
     }
 }
 
@@ -50,22 +89,17 @@ void bd_neighbourhood_strip(const struct bd_mask_work *work,
                             const struct bd_neighbourhood *neighbourhood, int64_t item, int thread)
 {
     const int reach = neighbourhood->reach, side = 2 * reach + 1;
-    const struct rows rows = { work->sums + (size_t)thread * bd_mask_sums(work->width),
-                               (int)bd_mask_sums_blocks(work->width) };
-    const struct bd_sums sum = sums_at(rows, side);
+    const struct rows rows = rows_of(work, thread);
     int to, from = bd_mask_strip(work, item, &to);
     /* Row y enters the sum, row y - side leaves it, row y - reach is the middle one. */
     for (int y = from - reach; y < to + reach; y++) {
-        const struct bd_sums row = sums_at(rows, (y + side) % side);
-        const int middle = y - reach;
-        take_away(rows, sum, row);
-        if (y >= 0 && y < work->height) {
-            neighbourhood->take(neighbourhood->search, row, y, y >= from && y < to);
-            add_row(rows, sum, row);
-        }
+        const int slot = (y + side) % side, middle = y - reach;
+        take_away(rows, slot);
+        if (y >= 0 && y < work->height)
+            take_row(work, neighbourhood, rows, slot, y, y >= from && y < to);
         if (middle >= from)
-            neighbourhood->judge(neighbourhood->search, sum, middle);
+            judge_row(work, neighbourhood, rows, middle % side, middle);
     }
     for (int slot = 0; slot < side; slot++)
-        take_away(rows, sum, sums_at(rows, slot));
+        take_away(rows, slot);
 }

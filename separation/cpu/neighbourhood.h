@@ -1,65 +1,69 @@
-/* Private to shadow.c and illumination.c: sums over the neighbourhood of each pixel, which are made
- * row by row: a row enters them, and one leaves them. */
+/* Private to shadow.c and illumination.c: sums over the neighbourhood of each pixel, block by block
+ * of a row (exact_kernels.h). They are made row by row: a row enters them, and one leaves them. */
 #ifndef BD_SEPARATION_CPU_NEIGHBOURHOOD_H
 #define BD_SEPARATION_CPU_NEIGHBOURHOOD_H
 
 #include "separation/cpu/mask_work.h"
 
-/* Sums of f f, f l and l l, and their number, or of what a search has in their places, of each
- * pixel of a row, with at least `reach` zeros at either end. f l may be negative: sums are modulo
- * 2^32. used: not 0 for a block of bd_mask_sums_block columns, zeros counted, that may hold
- * anything but 0. */
-struct bd_sums {
-    uint32_t *ff, *fl, *ll, *count, *used;
+struct bd_block {
+    int x, y;     /* of its first pixel */
+    size_t first; /* the number of this pixel in the picture */
+    int count;    /* pixels */
+    bool own;     /* it lies in the strip, and not in a row above or below it, another strip's */
 };
-
-/* Columns from .. to - 1, zeros counted, are written. */
-static inline void bd_sums_use(struct bd_sums sums, int from, int to)
-{
-    for (int block = from / bd_mask_sums_block; block * bd_mask_sums_block < to; block++)
-        sums.used[block] = 1;
-}
 
 struct bd_neighbourhood {
-    int reach; /* at most bd_mask_most_reach: 2 reach + 1 rows and columns */
+    int reach;             /* at most bd_mask_most_reach: 2 reach + 1 rows and columns */
+    const uint8_t *taken;  /* a picture; blocks of which all pixels are 0 are not taken */
+    const uint8_t *judged; /* a picture; so are those without any of these bits not judged */
+    uint8_t bits;
+    uint32_t counted, least; /* nor those of which no count, in these bits, is so much */
     const void *search;
-    /* What belongs to the pixels of row y of the picture; `row` is all 0. own: y is a row of the
-     * strip, and not one above or below it, which another strip has. */
-    void (*take)(const void *search, struct bd_sums row, int y, bool own);
-    /* Looks at row y of the strip. sum: over the rows within reach of it. */
-    void (*judge)(const void *search, struct bd_sums sum, int y);
+    /* The numbers of the pixels of a block. */
+    void (*take)(const void *search, struct bd_block block, struct bd_sums *sums);
+    /* Looks at a block of the strip. totals: of each pixel the sums over its neighbourhood. */
+    void (*judge)(const void *search, struct bd_block block, const struct bd_sums *totals);
 };
 
-/* take and judge for the rows of a strip. */
+/* take and judge for the blocks of a strip. */
 void bd_neighbourhood_strip(const struct bd_mask_work *work,
                             const struct bd_neighbourhood *neighbourhood, int64_t item, int thread);
 
-/* The sums over the neighbourhood of the pixel x. */
-struct bd_total {
-    int x;
-    uint32_t ff, fl, ll, count;
-};
-
-/* Before the first pixel of a row. */
-#define BD_TOTAL_NONE ((struct bd_total){ .x = -2 * bd_mask_most_reach - 1 })
-
-/* For judge: to the pixel x, to the right of total->x. */
-static inline void bd_total_move(struct bd_total *total, struct bd_sums sum, int reach, int x)
+/* The first of the blocks (a bit each) from number `from` to before `end`; `end`: there is none. */
+static inline int bd_block_next(const uint64_t *blocks, int from, int end)
 {
-    const int side = 2 * reach + 1;
-    int enters = total->x + side;
-    if (enters <= x) { /* all columns are new ones */
-        *total = (struct bd_total){ .x = x - side };
-        enters = x;
+    while (from < end) {
+        const uint64_t left = blocks[from / 64] >> from % 64;
+        if (left)
+            return from + __builtin_ctzll(left);
+        from += 64 - from % 64;
     }
-    const bool leave = enters > x;
-    for (; enters < x + side; enters++) {
-        total->ff += sum.ff[enters] - (leave ? sum.ff[enters - side] : 0);
-        total->fl += sum.fl[enters] - (leave ? sum.fl[enters - side] : 0);
-        total->ll += sum.ll[enters] - (leave ? sum.ll[enters - side] : 0);
-        total->count += sum.count[enters] - (leave ? sum.count[enters - side] : 0);
-    }
-    total->x = x;
+    return end;
+}
+
+/* Brings near the pixels of a block in a row that is taken soon, of a picture with interleaved
+ * channels: what moves is as a rule some rows high. (Inlined, since GCC drops calls of a function
+ * that does nothing else.) */
+static inline __attribute__((always_inline)) void bd_block_fetch(const struct bd_mask_work *work,
+                                                                 struct bd_block block,
+                                                                 const uint8_t *picture,
+                                                                 int channels)
+{
+    enum { rows_ahead = 4, line = 64 };
+    if (block.y + rows_ahead >= work->height)
+        return;
+    const size_t first = block.first + rows_ahead * (size_t)work->width;
+    const uint8_t *at = picture + first * (size_t)channels;
+    for (int i = 0; i < block.count * channels; i += line)
+        __builtin_prefetch(at + i);
+}
+
+/* Block `number` of row y. */
+static inline struct bd_block bd_block_at(const struct bd_mask_work *work, int number, int y)
+{
+    const int x = number * bd_block_pixels, left = work->width - x;
+    const int count = left < bd_block_pixels ? left : bd_block_pixels;
+    return (struct bd_block){ x, y, (size_t)y * (size_t)work->width + (size_t)x, count, true };
 }
 
 #endif

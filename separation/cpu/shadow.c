@@ -7,21 +7,17 @@
 
 #include "separation/cpu/neighbourhood.h"
 
-enum { reach = bd_shadow_reach };
-
-/* Flags of a pixel while shadows are looked for. In `shadow`: it may be one. In work->picture: it
- * is within reach, along its row, of one that is certain. */
+/* Flags of a pixel while shadows are looked for. In `shadow`: it may be one, of either sort. In
+ * work->picture: it is within reach, along its row, of one that is certain of this sort. */
 enum flag {
     grey = 1,
     coloured = 2,
-    /* In `shadow` only: */
-    certain = 4, /* as a grey one */
-    dark = 8     /* it has a colour of its own */
+    /* In `shadow` only: it is certain, by grey or by its colour. */
+    certain_bit = 2,
+    certain_grey = grey << certain_bit,
+    certain_coloured = coloured << certain_bit,
+    dark = 16 /* it has a colour of its own */
 };
-
-/* Of the sums of a neighbourhood, in place of f f, f l and l l: f, and above it l, of a channel. In
- * place of the count: that, how many have colours of shadows, and the texture. */
-enum { l_bit = 16, coloured_bit = 5, texture_bit = 10 };
 
 struct search {
     struct bd_mask_work *work;
@@ -33,71 +29,56 @@ struct search {
     struct bd_shadow_evidence *added; /* by the thread in hand; NULL: the frame is no evidence */
 };
 
-/* The texture of the background, with colour, at pixel p, of column x and row y. */
-static uint32_t texture(const struct search *search, size_t p, int x, int y)
+static bool knows(const struct search *search, enum bd_shadow_kind kind)
+{
+    return search->colours->scene.any >> kind & 1;
+}
+
+/* The texture of the background, with colour, at the pixels of a block. */
+static void find_texture(const struct search *search, struct bd_block block, uint32_t *texture)
 {
     const struct bd_mask_work *work = search->work;
-    const uint8_t *green = search->l + 3 * p + 1;
-    const int right = x + 1 < work->width ? green[3] : *green;
-    const int down = y + 1 < work->height ? green[3 * (size_t)work->width] : *green;
-    return bd_shadow_texture(*green, right, down);
+    const uint8_t *l = search->l + 3 * block.first;
+    const size_t below = block.y + 1 < work->height ? 3 * (size_t)work->width : 0;
+    work->kernels->texture(block.count, block.x + block.count < work->width, l, l + below, texture);
 }
 
-/* bd_shadow_colour of one pixel. The inverse is too large by less than 1, which changes no
- * quotient: 256 f l is below 2^24. */
-static int own_colour(const uint32_t *inverse, const uint8_t *f, const uint8_t *l, int channels)
-{
-    int ratios[3] = { 0 };
-    for (int c = 0; c < channels; c++) {
-        if (l[c] < bd_shadow_least_light)
-            return -1;
-        ratios[c] = (int)((uint64_t)(256u * f[c]) * inverse[l[c]] >> 24);
-    }
-    if (channels == 1)
-        ratios[1] = ratios[2] = ratios[0];
-    return bd_shadow_colour_of(ratios);
-}
-
-/* Sums of a row, for the colours of neighbourhoods: those of dark pixels. shadow gets `dark` there,
- * and `coloured` where a pixel's own colour is one of shadows. */
-static void take_colours(const void *arg, struct bd_sums sums, int y, bool own)
+/* Sums for the colours of neighbourhoods: those of dark pixels. shadow gets `dark` there, and
+ * `coloured` where a pixel's own colour is one of shadows. */
+static void take_colours(const void *arg, struct bd_block block, struct bd_sums *sums)
 {
     const struct search *search = arg;
-    const int width = search->work->width;
-    const size_t first = (size_t)y * (size_t)width;
-    const uint8_t *row = search->mask + first, *end = row + width;
-    const size_t channels = (size_t)search->channels, green = channels / 2;
-    const bool objects =
-        search->channels == 3 && search->colours->scene.any >> bd_shadow_of_objects & 1;
-    for (const uint8_t *at = row; (at = bd_mask_next(at, end)); at++) {
-        const int x = (int)(at - row);
-        const size_t p = first + (size_t)x;
-        const uint8_t *f = search->f + channels * p, *l = search->l + channels * p;
-        const int colour = own_colour(search->colours->inverse, f, l, search->channels);
-        if (colour < 0)
+    const size_t at = (size_t)search->channels * block.first;
+    const bool objects = search->channels == 3 && knows(search, bd_shadow_of_objects);
+    uint8_t *flags = search->shadow + block.first;
+    uint32_t texture[bd_block_pixels] = { 0 };
+    int32_t colours[bd_block_pixels];
+    search->work->kernels->own_colours(block.count, search->channels, search->f + at,
+                                       search->l + at, search->mask + block.first, sums, colours);
+    if (objects)
+        find_texture(search, block, texture);
+    for (int i = 0; i < block.count; i++) {
+        if (colours[i] < 0)
             continue;
-        const bool shadow = search->colours->scene.kinds[colour] == bd_shadow_of_shadows;
-        if (own)
-            search->shadow[p] |= shadow ? dark | coloured : dark;
-        sums.ff[x + reach] = f[0] + ((uint32_t)l[0] << l_bit);
-        sums.fl[x + reach] = f[green] + ((uint32_t)l[green] << l_bit);
-        sums.ll[x + reach] = f[2 * green] + ((uint32_t)l[2 * green] << l_bit);
-        sums.count[x + reach] = 1 + ((uint32_t)shadow << coloured_bit) +
-                                (objects ? texture(search, p, x, y) << texture_bit : 0);
-        bd_sums_use(sums, x + reach, x + reach + 1);
+        const bool shadow = search->colours->scene.kinds[colours[i]] == bd_shadow_of_shadows;
+        if (block.own)
+            flags[i] |= shadow ? dark | coloured : dark;
+        sums->count[i] +=
+            ((uint32_t)shadow << bd_sums_shadows_bit) + (texture[i] << bd_sums_texture_bit);
     }
 }
 
-/* The pairs of pixel p become evidence of a colour. */
-static void add_pairs(const struct search *search, struct bd_shadow_evidence *colour, size_t p,
-                      int x, int y)
+/* The pairs of pixel i of a block become evidence of a colour. */
+static void add_pairs(const struct search *search, struct bd_shadow_evidence *colour,
+                      struct bd_block block, int i)
 {
     const size_t width = (size_t)search->work->width, channels = (size_t)search->channels;
-    const size_t steps[] = { 1, width };
-    const bool inside[] = { x + 1 < search->work->width, y + 1 < search->work->height };
-    for (int i = 0; i < 2; i++) {
-        const size_t q = p + steps[i];
-        if (!inside[i] || !search->mask[q])
+    const size_t p = block.first + (size_t)i, steps[] = { 1, width };
+    const bool inside[] = { block.x + i + 1 < search->work->width,
+                            block.y + 1 < search->work->height };
+    for (int way = 0; way < 2; way++) {
+        const size_t q = p + steps[way];
+        if (!inside[way] || !search->mask[q])
             continue;
         const int f = bd_illumination_of_pair(search->f + channels * p, search->f + channels * q,
                                               search->channels);
@@ -110,152 +91,132 @@ static void add_pairs(const struct search *search, struct bd_shadow_evidence *co
     }
 }
 
-/* The pixels of a row within reach of pixel x get a flag. */
-static void mark_near(uint8_t *near, int width, int x, enum flag flag)
-{
-    for (int u = x < reach ? 0 : x - reach; u <= x + reach && u < width; u++)
-        near[u] |= (uint8_t)flag;
-}
-
-/* work->picture gets `coloured` within reach of a pixel that is certain by its colour, and the
- * pixels of objects are no longer certain as grey ones. */
-static void judge_colours(const void *arg, struct bd_sums sum, int y)
+/* shadow gets `certain_coloured` where a pixel is certain by its colour, and the pixels of objects
+ * are no longer certain as grey ones. */
+static void judge_colours(const void *arg, struct bd_block block, const struct bd_sums *totals)
 {
     const struct search *search = arg;
-    const struct bd_mask_work *work = search->work;
-    const size_t first = (size_t)y * (size_t)work->width;
-    const uint8_t *row = search->mask + first, *end = row + work->width;
-    uint8_t *flags = search->shadow + first, *near = work->picture + first;
-    struct bd_total total = BD_TOTAL_NONE;
-    for (const uint8_t *at = row; (at = bd_mask_next(at, end)); at++) {
-        const int x = (int)(at - row);
-        if (!(flags[x] & dark) || !(search->added || flags[x] & (certain | coloured)))
+    const uint8_t *kinds = search->colours->scene.kinds;
+    uint8_t *flags = search->shadow + block.first;
+    int32_t colours[bd_block_pixels];
+    search->work->kernels->colours_around(totals, colours);
+    for (int i = 0; i < block.count; i++) {
+        if (!(flags[i] & dark) || colours[i] < 0)
             continue;
-        bd_total_move(&total, sum, reach, x);
-        const uint32_t low = (1u << l_bit) - 1, few = (1u << coloured_bit) - 1;
-        const uint32_t f[] = { total.ff & low, total.fl & low, total.ll & low };
-        const uint32_t l[] = { total.ff >> l_bit, total.fl >> l_bit, total.ll >> l_bit };
-        const uint32_t count = total.count & few;
-        const int colour = count < bd_shadow_least_count ? -1 : bd_shadow_colour(f, l, count);
-        if (colour < 0)
-            continue;
+        const uint32_t all = totals->count[i], few = (1U << bd_sums_shadows_bit) - 1;
+        const uint32_t count = all & few, shadows = all >> bd_sums_shadows_bit & few;
         if (search->added && count >= bd_shadow_least_around)
-            add_pairs(search, &search->added[colour], first + (size_t)x, x, y);
-        const uint8_t kind = search->colours->scene.kinds[colour];
+            add_pairs(search, &search->added[colours[i]], block, i);
+        const uint8_t kind = kinds[colours[i]];
         if (kind == bd_shadow_of_objects &&
-            total.count >> texture_bit >= bd_shadow_least_texture * count)
-            flags[x] &= (uint8_t)~certain;
-        if (kind == bd_shadow_of_shadows && flags[x] & coloured &&
-            (total.count >> coloured_bit & few) >= bd_shadow_least_count)
-            mark_near(near, work->width, x, coloured);
+            all >> bd_sums_texture_bit >= bd_shadow_least_texture * count)
+            flags[i] &= (uint8_t)~certain_grey;
+        if (kind == bd_shadow_of_shadows && flags[i] & coloured && shadows >= bd_shadow_least_count)
+            flags[i] |= certain_coloured;
     }
 }
 
-/* The plausible pixels of a row, with colour only; shadow gets `grey` there, where the row is the
- * strip's own. */
-static void take_plausible(const void *arg, struct bd_sums sums, int y, bool own)
+/* Sums of the plausible pixels, with colour only; shadow gets `grey` there. */
+static void take_grey(const void *arg, struct bd_block block, struct bd_sums *sums)
 {
     const struct search *search = arg;
-    const int width = search->work->width;
-    const size_t first = (size_t)y * (size_t)width;
-    const uint8_t *row = search->mask + first, *end = row + width;
-    uint8_t *shadow = search->shadow + first;
-    for (const uint8_t *at = row; (at = bd_mask_next(at, end)); at++) {
-        const int x = (int)(at - row);
-        const uint8_t *f = search->f + 3 * (first + (size_t)x);
-        const uint8_t *l = search->l + 3 * (first + (size_t)x);
-        uint32_t ff = 0, fl = 0, ll = 0;
-        for (int c = 0; c < 3; c++) {
-            uint32_t a = f[c], b = l[c];
-            ff += a * a;
-            fl += a * b;
-            ll += b * b;
-        }
-        if (!bd_shadow_fits(ff, fl, ll, 1, bd_shadow_most))
-            continue;
-        if (own)
-            shadow[x] |= grey;
-        sums.ff[x + reach] = ff;
-        sums.fl[x + reach] = fl;
-        sums.ll[x + reach] = ll;
-        sums.count[x + reach] = 1;
-        bd_sums_use(sums, x + reach, x + reach + 1);
-    }
+    const size_t at = 3 * block.first;
+    uint8_t plausible[bd_block_pixels];
+    bd_block_fetch(search->work, block, search->f, 3);
+    bd_block_fetch(search->work, block, search->l, 3);
+    search->work->kernels->plausible(block.count, search->f + at, search->l + at,
+                                     search->mask + block.first, sums, plausible);
+    for (int i = 0; block.own && i < block.count; i++)
+        search->shadow[block.first + (size_t)i] = plausible[i] ? grey : 0;
 }
 
-/* shadow gets `certain` where a plausible pixel is. */
-static void find_certain(const void *arg, struct bd_sums sum, int y)
+/* shadow gets `certain_grey` where a plausible pixel is. */
+static void judge_grey(const void *arg, struct bd_block block, const struct bd_sums *totals)
 {
     const struct search *search = arg;
+    uint8_t *flags = search->shadow + block.first, certain[bd_block_pixels];
+    search->work->kernels->certain(totals, certain);
+    for (int i = 0; i < block.count; i++)
+        flags[i] |= certain[i] && flags[i] & grey ? certain_grey : 0;
+}
+
+/* work->picture gets the sorts that are certain within reach, in row y. */
+static void find_near(const struct search *search, int y, int thread)
+{
     const struct bd_mask_work *work = search->work;
-    const size_t first = (size_t)y * (size_t)work->width;
-    const uint8_t *row = search->mask + first, *end = row + work->width;
-    uint8_t *flags = search->shadow + first;
-    struct bd_total total = BD_TOTAL_NONE;
-    for (const uint8_t *at = row; (at = bd_mask_next(at, end)); at++) {
-        const int x = (int)(at - row);
-        if (!(flags[x] & grey))
-            continue;
-        bd_total_move(&total, sum, reach, x);
-        if (total.count >= bd_shadow_least_count &&
-            bd_shadow_fits(total.ff, total.fl, total.ll, total.count, bd_shadow_most_mean))
-            flags[x] |= certain;
+    const size_t width = (size_t)work->width, first = (size_t)y * width;
+    const uint8_t *flags = search->shadow + first;
+    uint8_t *line = bd_mask_line(work, thread), *certain = line, *near = work->picture + first;
+    if (!work->kernels->has(work->width, flags, certain_grey | certain_coloured)) {
+        memset(near, 0, width);
+        return;
     }
-}
-
-/* work->picture gets `grey` within reach of a certain pixel of its row. */
-static void find_near(const struct search *search, int y)
-{
-    const int width = search->work->width;
-    const size_t first = (size_t)y * (size_t)width;
-    const uint8_t *row = search->mask + first, *end = row + width;
-    for (const uint8_t *at = row; (at = bd_mask_next(at, end)); at++)
-        if (search->shadow[first + (size_t)(at - row)] & certain)
-            mark_near(search->work->picture + first, width, (int)(at - row), grey);
+    for (size_t x = 0; x < width; x++)
+        certain[x] = flags[x] >> certain_bit & (grey | coloured);
+    work->kernels->spread(work->width, certain, bd_shadow_reach, line + width, near);
 }
 
 /* The flags of a strip. */
 static void judge_strip(void *arg, int64_t item, int thread)
 {
     struct search search = *(const struct search *)arg;
-    const struct bd_neighbourhood of_colours = { reach, &search, take_colours, judge_colours };
-    const struct bd_neighbourhood of_grey = { reach, &search, take_plausible, find_certain };
-    const size_t width = (size_t)search.work->width;
-    int to, from = bd_mask_strip(search.work, item, &to);
+    struct bd_mask_work *work = search.work;
+    struct bd_neighbourhood neighbourhood = { .reach = bd_shadow_reach,
+                                              .taken = search.mask,
+                                              .judged = search.shadow,
+                                              .bits = grey,
+                                              .counted = (1U << bd_sums_shadows_bit) - 1,
+                                              .least = bd_shadow_least_count,
+                                              .search = &search,
+                                              .take = take_grey,
+                                              .judge = judge_grey };
+    const size_t width = (size_t)work->width;
+    int to, from = bd_mask_strip(work, item, &to);
     memset(search.shadow + (size_t)from * width, 0, (size_t)(to - from) * width);
-    memset(search.work->picture + (size_t)from * width, 0, (size_t)(to - from) * width);
     if (search.channels == 3)
-        bd_neighbourhood_strip(search.work, &of_grey, item, thread);
+        bd_neighbourhood_strip(work, &neighbourhood, item, thread);
+    neighbourhood.bits = search.evidence ? dark : certain_grey | coloured;
+    neighbourhood.take = take_colours;
+    neighbourhood.judge = judge_colours;
     if (search.colours) {
         if (search.evidence)
             search.added = search.colours->added + (size_t)thread * bd_shadow_colour_count;
-        bd_neighbourhood_strip(search.work, &of_colours, item, thread);
+        bd_neighbourhood_strip(work, &neighbourhood, item, thread);
     }
-    for (int y = from; y < to && search.channels == 3; y++)
-        find_near(&search, y);
+    for (int y = from; y < to; y++)
+        find_near(&search, y, thread);
 }
 
-/* The pixels of a strip that have no certain pixel of their sort near them are no shadow. */
+/* The pixels of a block that have no certain pixel of their sort near them are no shadow. */
+static void finish_block(const struct search *search, struct bd_block block)
+{
+    enum { reach = bd_shadow_reach };
+    const struct bd_mask_work *work = search->work;
+    uint8_t *shadow = search->shadow + block.first, near[bd_block_pixels] = { 0 };
+    for (int y = block.y - reach; y <= block.y + reach; y++) {
+        if (y < 0 || y >= work->height)
+            continue;
+        const uint8_t *row = work->picture + (size_t)y * (size_t)work->width + block.x;
+        for (int i = 0; i < block.count; i++)
+            near[i] |= row[i];
+    }
+    for (int i = 0; i < block.count; i++)
+        shadow[i] = (shadow[i] & near[i]) != 0;
+}
+
 static void finish_strip(void *arg, int64_t item, int thread)
 {
     (void)thread;
     const struct search *search = arg;
     const struct bd_mask_work *work = search->work;
-    size_t width = (size_t)work->width;
+    const int blocks = (int)bd_mask_blocks(work->width);
     int to, from = bd_mask_strip(work, item, &to);
-    for (int y = from; y < to; y++) {
-        const uint8_t *mask = search->mask + (size_t)y * width, *end = mask + width;
-        uint8_t *row = search->shadow + (size_t)y * width;
-        for (const uint8_t *at = mask; (at = bd_mask_next(at, end)); at++) {
-            const size_t x = (size_t)(at - mask);
-            const uint8_t flags = row[x] & (grey | coloured);
-            uint8_t near = 0;
-            for (int v = y - reach; v <= y + reach && flags; v++)
-                if (v >= 0 && v < work->height)
-                    near |= work->picture[(size_t)v * width + x];
-            row[x] = (flags & near) != 0;
+    for (int y = from; y < to; y++)
+        for (int i = 0; i < blocks; i++) {
+            const struct bd_block block = bd_block_at(work, i, y);
+            if (work->kernels->has(block.count, search->shadow + block.first, UINT8_MAX))
+                finish_block(search, block);
         }
-    }
 }
 
 /* The evidence of a frame joins that of the scene, and the kinds follow. */
@@ -289,8 +250,6 @@ static void learn(struct bd_shadow_colours *colours)
 enum bd_status bd_shadow_create(struct bd_shadow_colours *colours, int threads)
 {
     *colours = (struct bd_shadow_colours){ .threads = threads };
-    for (uint32_t i = 1; i < 256; i++)
-        colours->inverse[i] = ((1u << 24) + i - 1) / i;
     colours->added = calloc((size_t)threads * bd_shadow_colour_count, sizeof *colours->added);
     return colours->added ? BD_OK
                           : bd_fail(BD_ERROR_MEMORY, "no memory for the colours of shadows");

@@ -10,7 +10,6 @@ struct bd_shadow_colours {
     struct bd_shadow_scene scene;
     struct bd_shadow_evidence *added; /* threads x bd_shadow_colour_count: of a frame, 0 between */
     int threads;
-    uint32_t inverse[256]; /* 2^24 / i, rounded up, of i above 0 */
 };
 
 /* For a pool of so many threads. BD_ERROR_MEMORY. */

@@ -148,62 +148,6 @@ static void test_random(void **state)
     bd_pool_destroy(&pool);
 }
 
-/* Runs of candidates of any length, on every instruction set; nothing is written behind them. */
-static void check_pairs(const struct bd_exact_kernels *kernels, int count, int channels,
-                        uint32_t *seed)
-{
-    enum { most = 300, untouched = 77 };
-    static struct picture p;
-    static uint32_t sums[4][most + 1];
-    p = (struct picture){ .width = count, .height = 2, .channels = channels };
-    for (int i = 0; i < 2 * count * channels; i++) {
-        p.f[i] = (uint8_t)(random_bits(seed) % 3 ? random_bits(seed) : random_bits(seed) % 2 * 255);
-        p.l[i] = (uint8_t)random_bits(seed);
-    }
-    for (int i = 0; i < count; i++) {
-        p.candidates[i] = 1;
-        p.candidates[count + i] = random_bits(seed) % 3 != 0;
-    }
-    for (int k = 0; k < 4; k++)
-        for (int i = 0; i <= count; i++)
-            sums[k][i] = untouched;
-    const int row = count * channels;
-    kernels->pairs(count, channels, (const uint8_t *[]){ p.f, p.f + row },
-                   (const uint8_t *[]){ p.l, p.l + row }, p.candidates + count,
-                   (uint32_t *[]){ sums[0], sums[1], sums[2], sums[3] });
-    for (int i = 0; i < count; i++) {
-        int64_t ff = 0, fl = 0, ll = 0, number = 0;
-        for (int way = 0; way < 2; way++) {
-            const int x = i + (way == 0), y = way;
-            if (!is_candidate(&p, x, y))
-                continue;
-            const int64_t f = difference(&p, p.f, i, 0, x, y);
-            const int64_t l = difference(&p, p.l, i, 0, x, y);
-            ff += f * f;
-            fl += f * l;
-            ll += l * l;
-            number++;
-        }
-        assert_true(sums[0][i] == ff && (int32_t)sums[1][i] == fl && sums[2][i] == ll);
-        assert_int_equal(sums[3][i], number);
-    }
-    for (int k = 0; k < 4; k++)
-        assert_int_equal(sums[k][count], untouched);
-}
-
-static void test_pairs(void **state)
-{
-    (void)state;
-    static const int lengths[] = { 1, 2, 7, 8, 17, 63, 64, 65, 127, 128, 129, 300 };
-    enum bd_isa list[BD_ISA_COUNT];
-    const int variants = bd_isa_list(list);
-    uint32_t seed = 6;
-    for (int i = 0; i < variants; i++)
-        for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++)
-            for (int channels = 1; channels <= 3; channels += 2)
-                check_pairs(bd_separation_kernels_of(list[i])->exact, lengths[k], channels, &seed);
-}
-
 /* What a block of ground of 20 x 10 pixels becomes: `percent` of itself and `more` grey levels; or
  * plain, or another texture. */
 enum cover { no_cover, plain, texture };
@@ -254,7 +198,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
-        cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_drawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

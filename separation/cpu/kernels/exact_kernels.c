@@ -9,9 +9,10 @@
 #include <backdrop/separator.h>
 
 #include "linalg/shared/isa.h"
-#include "separation/shared/illumination.h"
 #include "separation/shared/mask.h"
 #include "separation/shared/rounding.h"
+#include "separation/shared/shadow.h"
+#include "separation/shared/shadow_colour.h"
 
 enum { TILE = bd_sep_tile };
 
@@ -426,7 +427,7 @@ static void add_formed(int64_t count, const uint8_t *restrict f, const float *re
         y[i] += a * formed(f[i], b[i] * c, lambda);
 }
 
-#include "separation/cpu/kernels/pairs.inc"
+#include "separation/cpu/kernels/blocks.inc"
 #include "separation/cpu/kernels/recurs_near.inc"
 
 #define TABLE BD_ISA_SYMBOL(bd_exact)
@@ -439,7 +440,18 @@ const struct bd_exact_kernels TABLE = {
     .spread = spread,
     .trim = trim,
     .recurs_near = recurs_near,
+    .find_blocks = find_blocks,
+    .has = has,
+    .add_sums = add_sums,
+    .take_sums = take_sums,
+    .sum_around = sum_around,
+    .plausible = plausible,
+    .certain = certain,
+    .own_colours = own_colours,
+    .colours_around = colours_around,
+    .texture = texture,
     .pairs = pairs,
+    .other_light = other_light,
     .add_multiple = add_multiple,
     .background = background,
     .project = project,

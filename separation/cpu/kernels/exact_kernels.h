@@ -25,6 +25,19 @@ struct bd_learning {
     float rate, seconds, memory;
 };
 
+/* Pixels of a block: a part of a row that the searches for shadows and for other light look at at
+ * once. The last block of a row may have fewer. */
+enum { bd_block_pixels = 64 };
+
+/* Four numbers of each column of a block, or sums of them, modulo 2^32: f f, f l, l l and how many
+ * they are from; of colours, red, green and blue, f in the low bits and l above it, and how many,
+ * of which so many have colours of shadows, and the texture. */
+struct bd_sums {
+    uint32_t ff[bd_block_pixels], fl[bd_block_pixels], ll[bd_block_pixels], count[bd_block_pixels];
+};
+
+enum { bd_sums_l_bit = 16, bd_sums_shadows_bit = 5, bd_sums_texture_bit = 10 };
+
 struct bd_exact_kernels {
     /* difference[count] := |f - l|, the maximum over 1 or 3 interleaved channels; raw: 1 where it
      * exceeds the pixel's limit, else 0; plain: 1 where it is at most limits->plain of that.
@@ -69,12 +82,54 @@ struct bd_exact_kernels {
     bool (*recurs_near)(const struct bd_recurrence_window *window, const uint8_t *f,
                         const uint8_t *l, uint8_t visit, int x, int y);
 
-    /* The pairs of separation/shared/illumination.h that belong to a run of `count` candidates with
-     * 1 or 3 interleaved channels, one with the next of the run and one with the pixel below where
-     * `below` is 1, not 0. f, l: the run in frame and background, and what is below it. sums: of
-     * each pixel f f, f l, l l, and the number of its pairs; f l modulo 2^32. */
-    void (*pairs)(int64_t count, int channels, const uint8_t *const f[2], const uint8_t *const l[2],
-                  const uint8_t *below, uint32_t *const sums[4]);
+    /* Loops over blocks. `count`: the pixels of the block; other columns get 0. Pictures have 1 or
+     * 3 interleaved channels; `mask` holds 0 and 1. */
+
+    /* Bit i of `blocks`, 64 in a number, is set if any pixel of block i of a row is not 0. */
+    void (*find_blocks)(int width, const uint8_t *row, uint64_t *blocks);
+
+    /* Whether any of `count` bytes has one of the bits. */
+    bool (*has)(int count, const uint8_t *bytes, uint8_t bits);
+
+    /* The sum over some rows, `to`, is in four rows of numbers as wide as the picture, `pitch`
+     * numbers apart. A block's numbers are added to it, or taken away. */
+    void (*add_sums)(const struct bd_sums *from, uint32_t *to, int64_t pitch);
+    void (*take_sums)(const struct bd_sums *from, uint32_t *to, int64_t pitch);
+
+    /* totals := of each column of a block the sum over those up to `reach` columns away, 2 or 7;
+     * sum: its first column in such a sum, with `reach` numbers at either end of the block. Returns
+     * false, and leaves most of them out, if each has a count, in these bits, below `least`. */
+    bool (*sum_around)(int reach, uint32_t bits, uint32_t least, const uint32_t *sum, int64_t pitch,
+                       struct bd_sums *totals);
+
+    /* plausible := 1 where a pixel of the mask is plausible (separation/shared/shadow.h), else 0.
+     * sums: of these pixels. 3 channels. */
+    void (*plausible)(int count, const uint8_t *f, const uint8_t *l, const uint8_t *mask,
+                      struct bd_sums *sums, uint8_t *plausible);
+
+    /* certain := 1 where a plausible pixel is certain by the totals around it, else 0. */
+    void (*certain)(const struct bd_sums *totals, uint8_t *certain);
+
+    /* colours := of the pixels of the mask (separation/shared/shadow_colour.h), -1: none. sums: of
+     * the dark pixels. */
+    void (*own_colours)(int count, int channels, const uint8_t *f, const uint8_t *l,
+                        const uint8_t *mask, struct bd_sums *sums, int32_t *colours);
+
+    /* colours := of the neighbourhoods, by their totals. */
+    void (*colours_around)(const struct bd_sums *totals, int32_t *colours);
+
+    /* texture := that of each pixel (separation/shared/shadow_colour.h). below: the row below, or
+     * the row itself; next: 1 if there is a pixel behind the block in its row, else 0. 3 channels.
+     */
+    void (*texture)(int count, int next, const uint8_t *l, const uint8_t *below, uint32_t *texture);
+
+    /* sums: of the pairs that belong to the pixels (separation/shared/illumination.h). f, l and
+     * mask: the block, and what is below it, or a row that is 0 in the mask; next: as above. */
+    void (*pairs)(int count, int channels, int next, const uint8_t *const f[2],
+                  const uint8_t *const l[2], const uint8_t *const mask[2], struct bd_sums *sums);
+
+    /* lit := 1 where a candidate is background in other light by the totals around it, else 0. */
+    void (*other_light)(const struct bd_sums *totals, uint8_t *lit);
 
     /* y += a x */
     void (*add_multiple)(int64_t count, float a, const float *x, float *y);
