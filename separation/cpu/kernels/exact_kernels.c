@@ -3,7 +3,6 @@
 #include "separation/cpu/kernels/exact_kernels.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include <backdrop/separator.h>
