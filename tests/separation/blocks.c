@@ -276,6 +276,7 @@ static void test_sums(void **state)
     for (int i = 0; (kernels = each(i)); i++) {
         struct bd_sums blocks[3], totals;
         uint32_t rows[4 * pitch] = { 0 };
+        memset(blocks, 0, sizeof blocks);
         for (int b = 0; b < 3; b++) {
             uint32_t *const of[] = { blocks[b].ff, blocks[b].fl, blocks[b].ll, blocks[b].count };
             for (int k = 0; k < 4; k++)
