@@ -49,7 +49,9 @@ static uint32_t *sum_at(struct rows rows, int block)
 static void take_away(struct rows rows, int slot)
 {
     FOR_EACH_BLOCK(i, rows, slot)
-    rows.kernels->take_sums(sums_at(rows, slot, i), sum_at(rows, i), rows.pitch);
+    {
+        rows.kernels->take_sums(sums_at(rows, slot, i), sum_at(rows, i), rows.pitch);
+    }
     memset(used_at(rows, slot), 0, rows.words * sizeof *rows.used);
 }
 

@@ -13,7 +13,7 @@ struct bd_block {
 };
 
 struct bd_neighbourhood {
-    int reach;             /* at most bd_mask_most_reach: 2 reach + 1 rows and columns */
+    int reach;             /* 2 or 7: 2 reach + 1 rows and columns */
     const uint8_t *taken;  /* a picture; blocks of which all pixels are 0 are not taken */
     const uint8_t *judged; /* a picture; so are those without any of these bits not judged */
     uint8_t bits;
