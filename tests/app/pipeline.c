@@ -16,6 +16,7 @@
 #include "app/pipeline/initialise.h"
 #include "app/pipeline/pipeline.h"
 #include "base/clock.h"
+#include "tests/support/quick.h"
 #include "video/output/writer.h"
 #include "video/synth/synth.h"
 #include "video/upscale.h"
@@ -102,7 +103,8 @@ static void a_held_start_is_nearly_a_look_ahead(void **state)
     struct score score = run_scene(&options, "easy", 0);
     const double ahead = f_measure(&score);
     options.live = true;
-    for (options.start_delay = 2; options.start_delay < 60; options.start_delay += 8) {
+    const double step = test_quick() ? 24 : 8;
+    for (options.start_delay = 2; options.start_delay < 60; options.start_delay += step) {
         score = run_scene(&options, "easy", 0);
         print_message("F %.4f after %g s, %.4f with a look-ahead\n", f_measure(&score),
                       options.start_delay, ahead);

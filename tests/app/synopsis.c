@@ -772,7 +772,7 @@ static void a_terminal_shows_the_progress(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char command[512];
         snprintf(command, sizeof command,
-                 "script -qec \"$B export 'synth:easy?frames=200' --synopsis s.mp4 "
+                 "script -qec \"$B export 'synth:easy?frames=200&size=160x120' --synopsis s.mp4 "
                  "--length 10 -y %s\" log "
                  "</dev/null && grep -q 'synopsis \\[.*%%' log",
                  rows[i].options);

@@ -132,7 +132,8 @@ static struct bd_separator *open_separator(struct bd_backend *backend, kind_fn *
     return separator;
 }
 
-/* The scene on a backend, and beside it on the cpu: masks are the same to the bit. */
+/* The scene on a backend, and beside it, unless that is the cpu, on the cpu: masks are the same to
+ * the bit. */
 static struct counts separate(const char *name, kind_fn *kind, int channels, bool after,
                               int count_from, int end)
 {
@@ -141,7 +142,8 @@ static struct counts separate(const char *name, kind_fn *kind, int channels, boo
     struct bd_separator *separators[2];
     struct bd_separation out[2];
     uint8_t picture[width * height * 3];
-    for (int i = 0; i < 2; i++) {
+    const int both = strcmp(name, "cpu") == 0 ? 1 : 2;
+    for (int i = 0; i < both; i++) {
         assert_int_equal(bd_backend_open(&backends[i], i ? "cpu" : name, 1), BD_OK);
         separators[i] = open_separator(backends[i], kind, channels, after);
     }
@@ -149,15 +151,15 @@ static struct counts separate(const char *name, kind_fn *kind, int channels, boo
         end = first + 10;
     for (int frame = 0; frame < end; frame++) {
         draw(picture, kind, frame, channels);
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < both; i++)
             assert_int_equal(bd_separator_push(separators[i], picture, width * channels,
                                                (double)frame / rate, &out[i]),
                              BD_OK);
-        assert_memory_equal(out[0].mask, out[1].mask, width * height);
+        assert_memory_equal(out[0].mask, out[both - 1].mask, width * height);
         if (frame >= count_from)
             count(&counts, out[0].mask, kind, frame);
     }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < both; i++) {
         bd_separator_destroy(&separators[i]);
         bd_backend_close(&backends[i]);
     }
