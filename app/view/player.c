@@ -1,5 +1,6 @@
 #include "app/view/player.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -23,8 +24,11 @@ void bd_view_player_init(struct bd_view_player *player, struct bd_view_worker *w
 
 void bd_view_player_close(struct bd_view_player *player)
 {
-    if (player->worker)
-        bd_view_worker_release(player->worker, &player->current);
+    if (!player->worker)
+        return;
+    bd_view_worker_release(player->worker, &player->current);
+    bd_log(BD_LOG_DEBUG, "%" PRId64 " frames were shown, %" PRId64 " missed", player->shown,
+           player->missed);
 }
 
 /* Shows the next result, or for live sources the latest. */
@@ -68,6 +72,7 @@ static void skip_missed(struct bd_view_player *player, double now)
             return;
         struct bd_view_result *missed = bd_view_worker_take(player->worker, false);
         bd_view_worker_release(player->worker, &missed);
+        player->missed++;
     }
 }
 

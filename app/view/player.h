@@ -10,6 +10,7 @@ struct bd_view_player {
     struct bd_view_worker *worker;  /* not owned */
     struct bd_view_result *current; /* on the screen; NULL: none yet */
     int64_t shown;                  /* results shown so far */
+    int64_t missed;                 /* not shown: the next one was due too */
     struct bd_view_pacer pacer;
     bool live;
     bool paused;

@@ -58,7 +58,7 @@ static void fill_figures(const struct bd_view_session *view, struct bd_view_figu
         .paused = view->player.paused,
         .ended = finished && !view->broken_off,
         .live = view->source->info.live,
-        .dropped = result->dropped + worker.dropped,
+        .dropped = result->dropped + worker.dropped + view->player.missed,
         .backend = view->source->backend,
     };
     if (view->broken_off)

@@ -29,7 +29,7 @@ struct bd_pool *bd_cpu_pool(struct bd_backend *backend)
     return backend->state;
 }
 
-void *bd_cpu_alloc(size_t bytes)
+void *bd_cpu_reserve(size_t bytes)
 {
     const int64_t alignment = alignment_of(bytes);
     if (bytes > (size_t)(INT64_MAX - alignment)) /* no system has so much */
@@ -42,8 +42,13 @@ void *bd_cpu_alloc(size_t bytes)
     if (alignment > line_bytes)
         madvise(data, size, MADV_HUGEPAGE); /* a wish: it works without, too */
 #endif
-    memset(data, 0, (size_t)bd_round_up((int64_t)bytes, line_bytes));
     return data;
+}
+
+void *bd_cpu_alloc(size_t bytes)
+{
+    void *data = bd_cpu_reserve(bytes);
+    return data ? memset(data, 0, (size_t)bd_round_up((int64_t)bytes, line_bytes)) : NULL;
 }
 
 void *bd_cpu_take(struct bd_cpu_memory *memory, size_t bytes)

@@ -15,6 +15,9 @@ struct bd_pool *bd_cpu_pool(struct bd_backend *backend);
 /* 64-byte aligned, zeroed; NULL when there is no memory. Free with free(). */
 void *bd_cpu_alloc(size_t bytes);
 
+/* The same with any contents: large memory is taken from the system where it is first written. */
+void *bd_cpu_reserve(size_t bytes);
+
 /* The memory of a plan, which is freed as a whole; {0} at first. */
 struct bd_cpu_memory {
     void *last;

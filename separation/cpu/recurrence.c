@@ -49,8 +49,9 @@ enum bd_status bd_recurrence_create(struct bd_cpu_separator *state)
         own->across = (shape->width + (1 << power) - 1) >> power;
         own->down = (shape->height + (1 << power) - 1) >> power;
         size_t cells = (size_t)own->across * (size_t)own->down, n = (size_t)shape->window;
-        own->samples = bd_cpu_alloc((size_t)state->ld * n);
-        own->visits = bd_cpu_alloc((size_t)state->pixels * n);
+        /* Those of a slot are written when its frame enters. */
+        own->samples = bd_cpu_reserve((size_t)state->ld * n);
+        own->visits = bd_cpu_reserve((size_t)state->pixels * n);
         own->visit = bd_cpu_alloc((size_t)state->pixels);
         own->lights = calloc(n, sizeof *own->lights);
         own->counts = calloc(cells, sizeof *own->counts);

@@ -62,7 +62,8 @@ static enum bd_status take_arrays(struct bd_cpu_separator *state)
     size_t threads = (size_t)bd_pool_threads(state->pool);
     bool missing = false;
     state->frame = state->copy = take(m, &missing);
-    state->window = take(ld * n, &missing);
+    state->window = bd_cpu_reserve(ld * n); /* columns are written before they are read */
+    missing |= !state->window;
     state->basis = take(ld * rank * sizeof(float), &missing);
     state->next_basis = take(ld * rank * sizeof(float), &missing);
     state->coefficients = take(n * bd_max_rank * sizeof(float), &missing);

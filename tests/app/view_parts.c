@@ -15,6 +15,7 @@
 #include "app/view/convert.h"
 #include "app/view/keys.h"
 #include "app/view/pacer.h"
+#include "app/view/player.h"
 #include "app/view/shrink.h"
 #include "app/view/worker.h"
 #include "base/clock.h"
@@ -139,6 +140,34 @@ static void loop_starts_again(void **state)
     struct bd_view_worker *worker = open_worker(&options, arguments, 4);
     for (int i = 0; i < 23; i++)
         expect(worker, i % 5 / 25.0, i % 5 == 0);
+    bd_view_worker_destroy(&worker);
+    bd_options_release(&options);
+}
+
+/* Of results that are all due the last one is shown, and the others are counted. */
+static void what_is_missed_is_counted(void **state)
+{
+    (void)state;
+    struct bd_options options;
+    char *arguments[] = { "backdrop", "view", "synth:easy?frames=20" };
+    struct bd_view_worker *worker = open_worker(&options, arguments, 3);
+    struct bd_view_player player;
+    double wait;
+    while (!bd_view_worker_source(worker))
+        usleep(1000);
+    bd_view_player_init(&player, worker);
+    while (!bd_view_player_advance(&player, 0, &wait))
+        usleep(1000);
+    while (bd_view_worker_progress(worker).ready < bd_view_worker_progress(worker).capacity)
+        usleep(1000);
+    const int waiting = bd_view_worker_progress(worker).ready;
+    assert_true(waiting > 2);
+    assert_false(bd_view_player_advance(&player, 0, &wait)); /* the clock runs from here */
+    assert_true(bd_view_player_advance(&player, (waiting + 0.5) / 25, &wait));
+    assert_int_equal(player.missed, waiting - 1);
+    assert_int_equal(player.shown, 2);
+    assert_true(fabs(player.current->position - (double)waiting / 25) < 1e-6);
+    bd_view_player_close(&player);
     bd_view_worker_destroy(&worker);
     bd_options_release(&options);
 }
@@ -394,6 +423,7 @@ int main(void)
         cmocka_unit_test(delivers_every_frame_then_ends),
         cmocka_unit_test(loop_starts_again),
         cmocka_unit_test(seek_drops_what_waits),
+        cmocka_unit_test(what_is_missed_is_counted),
         cmocka_unit_test(settings_reach_the_separator),
         cmocka_unit_test(the_first_frame_comes_before_the_results),
         cmocka_unit_test(failure_to_open_is_told),
