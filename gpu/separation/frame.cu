@@ -1,7 +1,6 @@
 /* The live separator on the GPU: a frame against its background, and its mask. */
 #include "gpu/separation/flash.cuh"
-#include "gpu/separation/mask/illumination.cuh"
-#include "gpu/separation/mask/shadow.cuh"
+#include "gpu/separation/mask/light.cuh"
 #include "gpu/separation/recurrence.cuh"
 #include "gpu/separation/state.cuh"
 #include "separation/shared/recurrence.h"
@@ -269,20 +268,13 @@ static enum bd_status find_shadows(struct bd_cuda_separator *s,
                                    const struct bd_sep_rates *rates,
                                    const struct bd_cuda_mask_pictures *pictures)
 {
-    const int width = s->shape.width, height = s->shape.height;
-    uint8_t *const all = bd_sep_turn_of(s)->shadow;
-    uint8_t *const known = params->illumination ? s->known_shadow : all;
     const struct bd_cuda_shadow_colours colours = { s->shadow_scene, rates ? &rates->look : NULL,
                                                     params->look, learn };
-    enum bd_status status = BD_OK;
-    if (params->shadows)
-        status = bd_cuda_shadow_find(s->cuda, known, &colours, pictures->raw, s->f,
-                                     pictures->background, width, height, s->shape.channels);
-    if (status == BD_OK && params->illumination)
-        status =
-            bd_cuda_illumination_find(s->cuda, all, pictures->raw, params->shadows ? known : NULL,
-                                      s->f, pictures->background, width, height, s->shape.channels);
-    return status;
+    if (!params->shadows && !params->illumination)
+        return BD_OK;
+    return bd_cuda_light_find(s->cuda, bd_sep_turn_of(s)->shadow, params->shadows ? &colours : NULL,
+                              params->illumination, pictures->raw, s->f, pictures->background,
+                              s->shape.width, s->shape.height, s->shape.channels);
 }
 
 enum bd_status bd_sep_find_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,

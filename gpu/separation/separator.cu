@@ -5,7 +5,7 @@
 #include "gpu/qr/cholesky.h"
 #include "gpu/separation/flash.cuh"
 #include "gpu/separation/gram.cuh"
-#include "gpu/separation/mask/shadow.cuh"
+#include "gpu/separation/mask/light.cuh"
 #include "gpu/separation/state.cuh"
 
 static const char *const what = "the separator";
@@ -77,7 +77,6 @@ static void sep_destroy(void *arg)
                              s->gram,
                              s->gram_work,
                              s->age,
-                             s->known_shadow,
                              s->shadow_scene,
                              s->guard,
                              s->aged,
@@ -238,7 +237,6 @@ static enum bd_status take_memory(struct bd_cuda_separator *s)
     take(&a, &s->errors, n);
     take(&a, (uint8_t **)&s->gram_work, (int64_t)work);
     take(&a, &s->age, s->pitch);
-    take(&a, &s->known_shadow, s->pitch);
     take(&a, &s->shadow_scene, 1);
     take(&a, &s->guard, s->pitch);
     take(&a, &s->aged, s->pitch / 4);

@@ -213,7 +213,6 @@ struct bd_cuda_separator {
     float errors_lambda;   /* 0: the window, its order or B has changed since */
 
     float *age;            /* pitch */
-    uint8_t *known_shadow; /* pitch: 0 or 1, while background in other light is looked for */
     struct bd_cuda_shadow_scene *shadow_scene; /* one: the colours of shadows */
     uint8_t *guard;                            /* pitch: 0 or 1 */
     uint8_t *aged; /* pitch / 4: 0 where the ages of four pixels are 0 */

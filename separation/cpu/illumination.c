@@ -4,7 +4,7 @@
 struct search {
     const struct bd_mask_work *work;
     uint8_t *shadow;
-    const uint8_t *candidates, *f, *l;
+    const uint8_t *mask, *f, *l;
     int channels;
 };
 
@@ -15,8 +15,7 @@ static void take_pairs(const void *arg, struct bd_block block, struct bd_sums *s
     const size_t channels = (size_t)search->channels, at = channels * block.first;
     const bool has_below = block.y + 1 < work->height;
     const size_t below = has_below ? (size_t)work->width : 0;
-    const uint8_t *f = search->f + at, *l = search->l + at,
-                  *mask = search->candidates + block.first;
+    const uint8_t *f = search->f + at, *l = search->l + at, *mask = search->mask + block.first;
     bd_block_fetch(work, block, search->f, search->channels);
     bd_block_fetch(work, block, search->l, search->channels);
     work->kernels->pairs(block.count, search->channels, block.x + block.count < work->width,
@@ -28,19 +27,19 @@ static void take_pairs(const void *arg, struct bd_block block, struct bd_sums *s
 static void judge_pairs(const void *arg, struct bd_block block, const struct bd_sums *totals)
 {
     const struct search *search = arg;
-    const uint8_t *candidates = search->candidates + block.first;
+    const uint8_t *mask = search->mask + block.first;
     uint8_t *shadow = search->shadow + block.first, lit[bd_block_pixels];
     search->work->kernels->other_light(totals, lit);
     for (int i = 0; i < block.count; i++)
-        shadow[i] |= candidates[i] & lit[i];
+        shadow[i] |= mask[i] & lit[i];
 }
 
 static void judge_strip(void *arg, int64_t item, int thread)
 {
     const struct search *search = arg;
     const struct bd_neighbourhood neighbourhood = { .reach = bd_illumination_reach,
-                                                    .taken = search->candidates,
-                                                    .judged = search->candidates,
+                                                    .taken = search->mask,
+                                                    .judged = search->mask,
                                                     .bits = 1,
                                                     .counted = UINT32_MAX,
                                                     .least = bd_illumination_least_pairs,
@@ -50,9 +49,9 @@ static void judge_strip(void *arg, int64_t item, int thread)
     bd_neighbourhood_strip(search->work, &neighbourhood, item, thread);
 }
 
-void bd_illumination_find(struct bd_mask_work *work, uint8_t *shadow, const uint8_t *candidates,
+void bd_illumination_find(struct bd_mask_work *work, uint8_t *shadow, const uint8_t *mask,
                           const uint8_t *f, const uint8_t *l, int channels)
 {
-    struct search search = { work, shadow, candidates, f, l, channels };
+    struct search search = { work, shadow, mask, f, l, channels };
     bd_mask_run(work, judge_strip, &search);
 }

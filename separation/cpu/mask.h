@@ -42,9 +42,9 @@ void bd_mask_trim(struct bd_mask_work *work, uint8_t *mask, const uint8_t *plain
 /* dst := src dilated by `radius` rows and columns. dst must not be src. */
 void bd_mask_dilate(struct bd_mask_work *work, uint8_t *dst, const uint8_t *src, int radius);
 
-/* Sets shadow where a pixel of `candidates` is background in other light, and leaves it alone
- * elsewhere. candidates: the mask without its shadows. f and l are frame and background. */
-void bd_illumination_find(struct bd_mask_work *work, uint8_t *shadow, const uint8_t *candidates,
+/* Sets shadow where a pixel of the mask is background in other light, and leaves it alone
+ * elsewhere. f and l are frame and background. */
+void bd_illumination_find(struct bd_mask_work *work, uint8_t *shadow, const uint8_t *mask,
                           const uint8_t *f, const uint8_t *l, int channels);
 
 /* Takes the contact shadows of the mask's components out of it. What is taken out becomes 1 in

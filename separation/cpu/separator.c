@@ -309,11 +309,9 @@ static void find_shadows(struct bd_cpu_separator *state, const struct bd_detect_
         bd_shadow_find(state->mask_work, state->shadow, &state->shadows, state->raw, state->frame,
                        state->set.background, state->shape.channels,
                        learn && bd_mirror_is_evidence(params->look));
-    if (!params->illumination)
-        return;
-    bd_mask_leave_out(state->mask_work, state->scratch, state->raw, state->shadow);
-    bd_illumination_find(state->mask_work, state->shadow, state->scratch, state->frame,
-                         state->set.background, state->shape.channels);
+    if (params->illumination)
+        bd_illumination_find(state->mask_work, state->shadow, state->raw, state->frame,
+                             state->set.background, state->shape.channels);
 }
 
 /* A chunk of the mirror images leaves the mask and joins the shadows. */

@@ -5,13 +5,13 @@
  * it. An object hides that texture. (Gradients of frame and background are compared as in Li and
  * Leung, "Integrating intensity and texture differences for robust change detection", 2002.)
  *
- * Candidates are the foreground pixels that are no shadow (shadow.h, shadow_colour.h): so the
- * texture of a shadow says nothing about the object that casts it. The luminance of a pixel is the
- * sum of its channels. A pair is a candidate and the pixel to its right or below it, which must be
- * a candidate, too; it belongs to the left or upper one. Of a pair, f and l are the differences of
- * luminance in frame and background, each held within bd_illumination_most grey levels a channel,
- * so that no single edge decides. (f, l) and the like are sums over the pairs that belong to the
- * pixels of a neighbourhood. A candidate is background in other light if those of its
+ * The luminance of a pixel is the sum of its channels. A pair is a pixel of the foreground and the
+ * one to its right or below it, which must be foreground, too; it belongs to the left or upper one.
+ * (Pixels that are shadow count: without them no scene is better, and the search would wait for that
+ * of shadows.) Of a pair, f and l are the differences of luminance in frame and background, each
+ * held within bd_illumination_most grey levels a channel, so that no single edge decides. (f, l) and
+ * the like are sums over the pairs that belong to the pixels of a neighbourhood. A pixel of the
+ * foreground is background in other light if those of its
  * neighbourhood, inside the picture, are at least bd_illumination_least_pairs, and their
  * correlation (f, l) / (|f| |l|) is more than 3/5. Everything is computed in integers. */
 #ifndef BD_SEPARATION_SHARED_ILLUMINATION_H

@@ -19,7 +19,7 @@ enum { most_pixels = 80 * 100 };
 
 struct picture {
     int width, height, channels;
-    uint8_t candidates[most_pixels], f[most_pixels * 3], l[most_pixels * 3];
+    uint8_t mask[most_pixels], f[most_pixels * 3], l[most_pixels * 3];
 };
 
 static int64_t luminance(const struct picture *p, const uint8_t *of, int x, int y)
@@ -41,7 +41,7 @@ static int64_t difference(const struct picture *p, const uint8_t *of, int x, int
 
 static bool is_candidate(const struct picture *p, int x, int y)
 {
-    return x >= 0 && y >= 0 && x < p->width && y < p->height && p->candidates[y * p->width + x];
+    return x >= 0 && y >= 0 && x < p->width && y < p->height && p->mask[y * p->width + x];
 }
 
 /* As separation/shared/illumination.h says it, pair by pair. */
@@ -81,15 +81,15 @@ static int find(struct bd_pool *pool, const struct picture *p, uint8_t *shadow)
     struct bd_mask_work *work;
     int found = 0;
     /* As large as the picture, so that AddressSanitizer sees what is read behind it. */
-    uint8_t *candidates = copy(p->candidates, count), *f = copy(p->f, count * p->channels);
+    uint8_t *mask = copy(p->mask, count), *f = copy(p->f, count * p->channels);
     uint8_t *l = copy(p->l, count * p->channels);
     for (int i = 0; i < count; i++)
         shadow[i] = i % 11 == 3;
     shadow[count] = 77;
     assert_int_equal(bd_mask_work_create(&work, pool, p->width, p->height), BD_OK);
-    bd_illumination_find(work, shadow, candidates, f, l, p->channels);
+    bd_illumination_find(work, shadow, mask, f, l, p->channels);
     bd_mask_work_destroy(&work);
-    test_free(candidates);
+    test_free(mask);
     test_free(f);
     test_free(l);
     assert_int_equal(shadow[count], 77);
@@ -111,7 +111,7 @@ static void draw_blocks(struct picture *p, int round, uint32_t *seed)
     for (int i = 0; i < p->width * p->height; i++) {
         uint32_t block = (uint32_t)(i / p->width / 20 * 31 + i % p->width / 20 + round * 999);
         const uint32_t kind = random_bits(&block) % 4, percent = 40 + random_bits(&block) % 100;
-        p->candidates[i] = random_bits(seed) % 100 < (round % 3 == 2 ? 40 : 92);
+        p->mask[i] = random_bits(seed) % 100 < (round % 3 == 2 ? 40 : 92);
         for (int c = 0; c < p->channels; c++) {
             const int there = (int)(random_bits(seed) % 200);
             int here = there * (int)percent / 100 + (int)(random_bits(seed) % 60 * kind);
@@ -162,13 +162,13 @@ static int found_in_block(int contrast, int percent, int more, enum cover cover)
         const int x = i % p.width, y = i / p.width;
         const int ground = 60 + (int)(random_bits(&seed) % (uint32_t)contrast);
         const int other = 60 + (int)(random_bits(&seed) % 60);
-        p.candidates[i] = x >= 10 && x < 30 && y >= 10 && y < 20;
+        p.mask[i] = x >= 10 && x < 30 && y >= 10 && y < 20;
         for (int c = 0; c < 3; c++) {
             int here = ground + 8 * c;
             p.l[3 * i + c] = (uint8_t)here;
-            if (p.candidates[i] && cover == no_cover)
+            if (p.mask[i] && cover == no_cover)
                 here = here * percent / 100 + more;
-            else if (p.candidates[i])
+            else if (p.mask[i])
                 here = cover == plain ? 140 : other;
             p.f[3 * i + c] = clipped(here);
         }

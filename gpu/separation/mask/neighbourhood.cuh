@@ -1,11 +1,15 @@
-/* Private to shadow.cu and illumination.cu: a thread block's tile of a picture with a halo of
- * `HALO` pixels around it, one bit a pixel, and sums over the neighbourhoods of its pixels. */
+/* Private to light.cu and its parts: a thread block's tile of a picture with a halo around it, one
+ * bit a pixel, and sums over the neighbourhoods of its pixels. */
 #ifndef BD_GPU_SEPARATION_MASK_NEIGHBOURHOOD_CUH
 #define BD_GPU_SEPARATION_MASK_NEIGHBOURHOOD_CUH
 
 #include <stdint.h>
 
+#include "separation/shared/illumination.h"
+
 enum {
+    /* What reaches furthest: other light, of which a pair's other pixel may be one further. */
+    neighbourhood_halo = bd_illumination_reach + 1,
     neighbourhood_columns = 64, /* with the halo */
     neighbourhood_rows = 40,    /* with the halo */
     neighbourhood_warps = 8,
@@ -17,18 +21,22 @@ struct neighbourhood_tile {
     int x, y, width, height;
 };
 
-template <int HALO>
+enum {
+    neighbourhood_own_columns = neighbourhood_columns - 2 * neighbourhood_halo, /* without it */
+    neighbourhood_own_rows = neighbourhood_rows - 2 * neighbourhood_halo
+};
+
 static __device__ __forceinline__ struct neighbourhood_tile neighbourhood_tile_at(int width,
                                                                                   int height)
 {
-    return { (int)blockIdx.x * (neighbourhood_columns - 2 * HALO) - HALO,
-             (int)blockIdx.y * (neighbourhood_rows - 2 * HALO) - HALO, width, height };
+    return { (int)blockIdx.x * neighbourhood_own_columns - neighbourhood_halo,
+             (int)blockIdx.y * neighbourhood_own_rows - neighbourhood_halo, width, height };
 }
 
 /* Thread blocks for a picture. */
-template <int HALO> static dim3 neighbourhood_tiles(int width, int height)
+static dim3 neighbourhood_tiles(int width, int height)
 {
-    const int columns = neighbourhood_columns - 2 * HALO, rows = neighbourhood_rows - 2 * HALO;
+    const int columns = neighbourhood_own_columns, rows = neighbourhood_own_rows;
     return dim3((unsigned)((width + columns - 1) / columns),
                 (unsigned)((height + rows - 1) / rows));
 }
@@ -47,6 +55,13 @@ static __device__ __forceinline__ int64_t place_of(const struct neighbourhood_ti
     return (int64_t)(tile.y + row) * tile.width + tile.x + column;
 }
 
+/* What a block searches. */
+struct neighbourhood_input {
+    struct neighbourhood_tile tile;
+    const uint64_t *set;  /* the tile's foreground, in shared memory */
+    const uint8_t *f, *l; /* frame and background */
+};
+
 /* The bits of `a`, lane by lane, and of `b`, whose lanes are columns 32 .. 63. For whole warps. */
 static __device__ __forceinline__ uint64_t ballot_row(bool a, bool b)
 {
@@ -58,26 +73,6 @@ static __device__ __forceinline__ uint64_t ballot_row(bool a, bool b)
 template <int MARGIN> static __device__ __forceinline__ bool is_within(int column)
 {
     return column >= MARGIN && column < neighbourhood_columns - MARGIN;
-}
-
-/* bits := the pixels for which test(row, column). For whole blocks; ends with a barrier. */
-template <class Test> static __device__ __forceinline__ void find_bits(uint64_t *bits, Test test)
-{
-    enum { rows = neighbourhood_rows / neighbourhood_warps };
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    bool found[rows][2];
-#pragma unroll
-    for (int r = 0; r < rows; r++) { /* all are read before the first is waited for */
-        found[r][0] = test(warp + r * neighbourhood_warps, lane);
-        found[r][1] = test(warp + r * neighbourhood_warps, lane + 32);
-    }
-#pragma unroll
-    for (int r = 0; r < rows; r++) {
-        const uint64_t row = ballot_row(found[r][0], found[r][1]);
-        if (lane == 0)
-            bits[warp + r * neighbourhood_warps] = row;
-    }
-    __syncthreads();
 }
 
 /* Whether a pixel may have `least` or more in its neighbourhood, if its rows have at most so many
