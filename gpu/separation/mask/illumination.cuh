@@ -6,6 +6,11 @@
 #define BD_GPU_SEPARATION_MASK_ILLUMINATION_CUH
 
 #include "gpu/separation/mask/neighbourhood.cuh"
+#include "separation/shared/illumination.h"
+
+enum {
+    illumination_halo = bd_illumination_reach + 1 /* a pair's other pixel may be one further */
+};
 
 /* A bit a pixel: those to which a pair belongs with the pixel to the right, and with the one below;
  * and what is found. */
@@ -113,13 +118,13 @@ static __device__ __forceinline__ void find_other_light(struct illumination_memo
     if (!find_pairs(m, in.set))
         return;
     multiply_pairs<CHANNELS>(m, in);
-    add_up_columns<bd_illumination_reach, neighbourhood_halo>(&m->sums);
-    keep_by_sums<bd_illumination_reach, neighbourhood_halo>(
+    add_up_columns<bd_illumination_reach, illumination_halo>(&m->sums);
+    keep_by_sums<bd_illumination_reach, illumination_halo>(
         m->lit, in.set, &m->sums, [](const struct neighbourhood_products &sums) {
             return bd_illumination_fits(sums.ff, (int32_t)sums.fl, sums.ll, sums.count);
         });
     const int row = threadIdx.x;
-    if (row >= neighbourhood_halo && row < neighbourhood_rows - neighbourhood_halo)
+    if (is_row_within<illumination_halo>(row))
         found[row] |= m->lit[row];
     __syncthreads();
 }

@@ -1,26 +1,38 @@
-/* The search for shadows and for background in other light on the GPU, in one kernel. A thread
- * block has a tile and as much around it as the searches reach, each row as 64 bits. */
+/* The searches for shadows and for background in other light on the GPU. A thread block has a tile
+ * and as much around it as a search reaches, each row as 64 bits. Of gray frames one kernel does
+ * both. With colour they are two kernels: one needs so much shared memory that fewer thread blocks
+ * fit, and takes longer. */
 #include "gpu/separation/mask/light.cuh"
 
 #include "gpu/core/dependent_launch.cuh"
 #include "gpu/separation/mask/illumination.cuh"
 #include "gpu/separation/mask/shadow.cuh"
 
+/* What a kernel looks for. */
+enum light_search { light_shadows = 1, light_other = 2, light_both = 3 };
+
 /* What the threads of a block share. */
-struct light_memory {
+template <int CHANNELS, int SEARCHES> struct light_memory {
     uint64_t set[neighbourhood_rows];   /* foreground */
     uint64_t found[neighbourhood_rows]; /* shadows and other light, of the tile without its halo */
     union {
-        struct shadow_memory shadows;
+        struct shadow_memory<CHANNELS> shadows;
         struct illumination_memory other; /* when shadows are found */
     };
+};
+
+template <int CHANNELS> struct light_memory<CHANNELS, light_other> {
+    uint64_t set[neighbourhood_rows];
+    uint64_t found[neighbourhood_rows];
+    struct illumination_memory other;
 };
 
 struct light_job {
     uint8_t *shadow;
     const uint8_t *flags, *f, *l;
     int width, height;
-    bool shadows, other_light;
+    int searches; /* enum light_search: those of the kernel that are wanted */
+    bool add;     /* to what is in `shadow` */
     struct bd_cuda_shadow_colours colours;
 };
 
@@ -30,10 +42,10 @@ static __device__ __forceinline__ uint64_t bits_of(const uint8_t flags[2], int f
     return ballot_row(flags[0] & flag, flags[1] & flag);
 }
 
-/* The foreground and, with three channels, what may be grey shadow. For whole blocks; ends with a
+/* The foreground and, unless that is NULL, what may be grey shadow. For whole blocks; ends with a
  * barrier. */
-template <int CHANNELS>
-static __device__ __forceinline__ void read_flags(struct light_memory *m, const uint8_t *flags,
+static __device__ __forceinline__ void read_flags(uint64_t *set, uint64_t *plausible,
+                                                  const uint8_t *flags,
                                                   const struct neighbourhood_tile &tile)
 {
     enum { rows = neighbourhood_rows / neighbourhood_warps };
@@ -50,36 +62,54 @@ static __device__ __forceinline__ void read_flags(struct light_memory *m, const 
 #pragma unroll
     for (int r = 0; r < rows; r++) {
         const int row = warp + r * neighbourhood_warps;
-        const uint64_t set = bits_of(read[r], bd_cuda_mask_set);
-        const uint64_t plausible = CHANNELS == 3 ? bits_of(read[r], bd_cuda_mask_plausible) : 0;
-        if (lane == 0) {
-            m->set[row] = set;
-            m->found[row] = 0;
-            m->shadows.plausible[row] = plausible;
-        }
+        const uint64_t foreground = bits_of(read[r], bd_cuda_mask_set);
+        const uint64_t grey = plausible ? bits_of(read[r], bd_cuda_mask_plausible) : 0;
+        if (lane == 0)
+            set[row] = foreground;
+        if (lane == 0 && plausible)
+            plausible[row] = grey;
     }
     __syncthreads();
 }
 
-template <int CHANNELS>
+/* HALO: of the search that reaches furthest. */
+template <int CHANNELS, int SEARCHES, int HALO>
 static __global__ void __launch_bounds__(neighbourhood_threads) find_light(struct light_job job)
 {
-    __shared__ struct light_memory m;
+    __shared__ struct light_memory<CHANNELS, SEARCHES> m;
     bd_cuda_await();
     bd_cuda_let_follow();
-    const struct neighbourhood_tile tile = neighbourhood_tile_at(job.width, job.height);
+    const struct neighbourhood_tile tile = neighbourhood_tile_at<HALO>(job.width, job.height);
     const struct neighbourhood_input in = { tile, m.set, job.f, job.l };
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    read_flags<CHANNELS>(&m, job.flags, tile);
-    if (job.shadows)
-        find_shadows<CHANNELS>(&m.shadows, in, job.colours, m.found);
-    if (job.other_light)
-        find_other_light<CHANNELS>(&m.other, in, m.found);
-    for (int row = neighbourhood_halo + warp; row < neighbourhood_rows - neighbourhood_halo;
-         row += neighbourhood_warps)
-        for (int column = lane; column < neighbourhood_columns; column += 32)
-            if (is_within<neighbourhood_halo>(column) && is_inside(tile, row, column))
-                job.shadow[place_of(tile, row, column)] = m.found[row] >> column & 1;
+    uint64_t *plausible = NULL;
+    if constexpr (CHANNELS == 3 && SEARCHES & light_shadows)
+        plausible = m.shadows.plausible;
+    if (threadIdx.x < neighbourhood_rows)
+        m.found[threadIdx.x] = 0;
+    read_flags(m.set, plausible, job.flags, tile);
+    if constexpr (SEARCHES & light_shadows)
+        if (job.searches & light_shadows)
+            find_shadows<CHANNELS, HALO>(&m.shadows, in, job.colours, m.found);
+    if constexpr (SEARCHES & light_other)
+        if (job.searches & light_other)
+            find_other_light<CHANNELS>(&m.other, in, m.found);
+    for (int row = HALO + warp; row < neighbourhood_rows - HALO; row += neighbourhood_warps)
+        for (int column = lane; column < neighbourhood_columns; column += 32) {
+            const bool found = m.found[row] >> column & 1;
+            if (is_within<HALO>(column) && is_inside(tile, row, column) && (found || !job.add))
+                job.shadow[place_of(tile, row, column)] = found;
+        }
+}
+
+template <int CHANNELS, int SEARCHES>
+static enum bd_status launch(struct bd_cuda *cuda, const struct light_job *job)
+{
+    constexpr int halo = SEARCHES & light_other ? (int)illumination_halo : (int)shadow_halo;
+    bd_cuda_follow(cuda, find_light<CHANNELS, SEARCHES, halo>,
+                   neighbourhood_tiles<halo>(job->width, job->height), neighbourhood_threads, 0,
+                   *job);
+    return bd_cuda_launched("looking for shadows and other light");
 }
 
 enum bd_status bd_cuda_light_find(struct bd_cuda *cuda, uint8_t *shadow,
@@ -87,10 +117,13 @@ enum bd_status bd_cuda_light_find(struct bd_cuda *cuda, uint8_t *shadow,
                                   const uint8_t *flags, const uint8_t *f, const uint8_t *l,
                                   int width, int height, int channels)
 {
-    struct light_job job = { shadow, flags, f, l, width, height, colours != NULL, other_light, {} };
+    struct light_job job = { shadow, flags, f, l, width, height, 0, false, {} };
+    job.searches = (colours ? light_shadows : 0) | (other_light ? light_other : 0);
     if (colours)
         job.colours = *colours;
-    auto *kernel = channels == 3 ? find_light<3> : find_light<1>;
-    bd_cuda_follow(cuda, kernel, neighbourhood_tiles(width, height), neighbourhood_threads, 0, job);
-    return bd_cuda_launched("looking for shadows and other light");
+    if (channels == 1)
+        return launch<1, light_both>(cuda, &job);
+    enum bd_status status = colours ? launch<3, light_shadows>(cuda, &job) : BD_OK;
+    job.add = colours != NULL;
+    return status == BD_OK && other_light ? launch<3, light_other>(cuda, &job) : status;
 }

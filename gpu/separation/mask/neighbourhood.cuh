@@ -1,15 +1,11 @@
-/* Private to light.cu and its parts: a thread block's tile of a picture with a halo around it, one
- * bit a pixel, and sums over the neighbourhoods of its pixels. */
+/* Private to light.cu and its parts: a thread block's tile of a picture with a halo of `HALO`
+ * pixels around it, one bit a pixel, and sums over the neighbourhoods of its pixels. */
 #ifndef BD_GPU_SEPARATION_MASK_NEIGHBOURHOOD_CUH
 #define BD_GPU_SEPARATION_MASK_NEIGHBOURHOOD_CUH
 
 #include <stdint.h>
 
-#include "separation/shared/illumination.h"
-
 enum {
-    /* What reaches furthest: other light, of which a pair's other pixel may be one further. */
-    neighbourhood_halo = bd_illumination_reach + 1,
     neighbourhood_columns = 64, /* with the halo */
     neighbourhood_rows = 40,    /* with the halo */
     neighbourhood_warps = 8,
@@ -21,22 +17,18 @@ struct neighbourhood_tile {
     int x, y, width, height;
 };
 
-enum {
-    neighbourhood_own_columns = neighbourhood_columns - 2 * neighbourhood_halo, /* without it */
-    neighbourhood_own_rows = neighbourhood_rows - 2 * neighbourhood_halo
-};
-
+template <int HALO>
 static __device__ __forceinline__ struct neighbourhood_tile neighbourhood_tile_at(int width,
                                                                                   int height)
 {
-    return { (int)blockIdx.x * neighbourhood_own_columns - neighbourhood_halo,
-             (int)blockIdx.y * neighbourhood_own_rows - neighbourhood_halo, width, height };
+    return { (int)blockIdx.x * (neighbourhood_columns - 2 * HALO) - HALO,
+             (int)blockIdx.y * (neighbourhood_rows - 2 * HALO) - HALO, width, height };
 }
 
 /* Thread blocks for a picture. */
-static dim3 neighbourhood_tiles(int width, int height)
+template <int HALO> static dim3 neighbourhood_tiles(int width, int height)
 {
-    const int columns = neighbourhood_own_columns, rows = neighbourhood_own_rows;
+    const int columns = neighbourhood_columns - 2 * HALO, rows = neighbourhood_rows - 2 * HALO;
     return dim3((unsigned)((width + columns - 1) / columns),
                 (unsigned)((height + rows - 1) / rows));
 }
@@ -69,10 +61,15 @@ static __device__ __forceinline__ uint64_t ballot_row(bool a, bool b)
     return (uint64_t)high << 32 | low;
 }
 
-/* Whether a column is at least MARGIN columns from either side of the halo. */
+/* Whether a column, or a row, is at least MARGIN from either side of the halo. */
 template <int MARGIN> static __device__ __forceinline__ bool is_within(int column)
 {
     return column >= MARGIN && column < neighbourhood_columns - MARGIN;
+}
+
+template <int MARGIN> static __device__ __forceinline__ bool is_row_within(int row)
+{
+    return row >= MARGIN && row < neighbourhood_rows - MARGIN;
 }
 
 /* Whether a pixel may have `least` or more in its neighbourhood, if its rows have at most so many

@@ -15,11 +15,10 @@
 
 enum {
     shadow_reach = bd_shadow_reach,
-    /* A pixel of the tile is shadow by a certain pixel within reach. What is at least so many
-       pixels from the sides of the halo may be that. */
-    shadow_margin = neighbourhood_halo - shadow_reach
+    /* A pixel is shadow by a certain pixel within reach, which is certain by those within its
+       reach. */
+    shadow_halo = 2 * shadow_reach
 };
-static_assert(shadow_margin >= shadow_reach, "a pixel is certain by those within its reach");
 
 /* Evidence of a tile. */
 struct shadow_pairs {
@@ -27,12 +26,12 @@ struct shadow_pairs {
     int32_t fl;
 };
 
-/* For colours, of[0 .. 2] are f, and above it l, of a channel; of[3] is how many dark pixels
- * there are, how many have colours of shadows, and the texture. */
-enum { shadow_l_bit = 16, shadow_coloured_bit = 5, shadow_texture_bit = 10, shadow_numbers = 4 };
+/* For colours, each channel has a number: f, and above it l. The last number is how many dark
+ * pixels there are, how many have colours of shadows, and the texture. */
+enum { shadow_l_bit = 16, shadow_coloured_bit = 5, shadow_texture_bit = 10 };
 
 /* A bit a pixel, and what the threads of a block share. */
-struct shadow_memory {
+template <int CHANNELS> struct shadow_memory {
     uint64_t plausible[neighbourhood_rows]; /* they may be grey shadow */
     uint64_t certain[neighbourhood_rows];   /* of these */
     uint64_t dark[neighbourhood_rows];      /* foreground with a colour of its own */
@@ -40,7 +39,7 @@ struct shadow_memory {
     uint64_t sure[neighbourhood_rows];      /* certain by their colour */
     uint64_t object[neighbourhood_rows];    /* dark, and not certain as grey ones */
     union {
-        struct neighbourhood_sums<shadow_numbers> sums;
+        struct neighbourhood_sums<CHANNELS + 1> sums;
         struct bd_shadow_evidence evidence[bd_shadow_colour_count]; /* of the scene, at the end */
     };
     struct shadow_pairs pairs[bd_shadow_colour_count];
@@ -62,10 +61,11 @@ static __device__ __forceinline__ uint32_t texture(const struct neighbourhood_in
 /* The numbers of a pixel. Returns the kind of its own colour; -1, with numbers of 0, if it is not
  * dark. */
 template <int CHANNELS>
-static __device__ __forceinline__ int
-put_colour(struct shadow_memory *m, const struct neighbourhood_input &in, int row, int column)
+static __device__ __forceinline__ int put_colour(struct shadow_memory<CHANNELS> *m,
+                                                 const struct neighbourhood_input &in, int row,
+                                                 int column)
 {
-    uint32_t numbers[shadow_numbers] = { 0, 0, 0, 0 };
+    uint32_t numbers[CHANNELS + 1] = {};
     int kind = -1;
     if (in.set[row] >> column & 1) {
         const int64_t at = CHANNELS * place_of(in.tile, row, column);
@@ -79,14 +79,15 @@ put_colour(struct shadow_memory *m, const struct neighbourhood_input &in, int ro
         if (colour >= 0) {
             kind = m->kinds[colour];
 #pragma unroll
-            for (int c = 0; c < 3; c++)
+            for (int c = 0; c < CHANNELS; c++)
                 numbers[c] = f[c] + (l[c] << shadow_l_bit);
-            numbers[3] = 1 + ((uint32_t)(kind == bd_shadow_of_shadows) << shadow_coloured_bit) +
-                         (CHANNELS == 3 ? texture(in, row, column) << shadow_texture_bit : 0);
+            numbers[CHANNELS] =
+                1 + ((uint32_t)(kind == bd_shadow_of_shadows) << shadow_coloured_bit) +
+                (CHANNELS == 3 ? texture(in, row, column) << shadow_texture_bit : 0);
         }
     }
 #pragma unroll
-    for (int i = 0; i < shadow_numbers; i++)
+    for (int i = 0; i <= CHANNELS; i++)
         m->sums.of[i][row][column] = numbers[i];
     return kind;
 }
@@ -94,8 +95,8 @@ put_colour(struct shadow_memory *m, const struct neighbourhood_input &in, int ro
 /* The pair of a pixel with another one becomes evidence of a colour. */
 template <int CHANNELS>
 static __device__ __forceinline__ void
-add_pair(struct shadow_memory *m, const struct neighbourhood_input &in, int colour, int row,
-         int column, int other_row, int other_column)
+add_pair(struct shadow_memory<CHANNELS> *m, const struct neighbourhood_input &in, int colour,
+         int row, int column, int other_row, int other_column)
 {
     if (!(in.set[other_row] >> other_column & 1))
         return;
@@ -112,45 +113,45 @@ add_pair(struct shadow_memory *m, const struct neighbourhood_input &in, int colo
 
 /* Whether a pixel is certain by its colour; *object: it is not certain as a grey shadow. learn: its
  * pairs become evidence. */
-template <int CHANNELS>
-static __device__ __forceinline__ bool judge_colour(struct shadow_memory *m,
+template <int CHANNELS, int HALO>
+static __device__ __forceinline__ bool judge_colour(struct shadow_memory<CHANNELS> *m,
                                                     const struct neighbourhood_input &in, int row,
                                                     int column, bool learn, bool *object)
 {
-    uint32_t sums[shadow_numbers] = { 0, 0, 0, 0 }, f[3], l[3];
+    uint32_t sums[CHANNELS + 1] = {}, f[3], l[3];
     *object = false;
-    if (!is_within<shadow_margin>(column) || !(m->dark[row] >> column & 1))
+    if (!is_within<HALO - shadow_reach>(column) || !(m->dark[row] >> column & 1))
         return false;
 #pragma unroll
-    for (int i = 0; i < shadow_numbers; i++)
+    for (int i = 0; i <= CHANNELS; i++)
 #pragma unroll
         for (int d = -shadow_reach; d <= shadow_reach; d++)
             sums[i] += m->sums.of[i][row][column + d];
 #pragma unroll
     for (int c = 0; c < 3; c++) {
-        f[c] = sums[c] & ((1u << shadow_l_bit) - 1);
-        l[c] = sums[c] >> shadow_l_bit;
+        f[c] = sums[c % CHANNELS] & ((1u << shadow_l_bit) - 1);
+        l[c] = sums[c % CHANNELS] >> shadow_l_bit;
     }
-    const uint32_t few = (1u << shadow_coloured_bit) - 1, count = sums[3] & few;
+    const uint32_t few = (1u << shadow_coloured_bit) - 1, count = sums[CHANNELS] & few;
     const int colour = count < bd_shadow_least_count ? -1 : bd_shadow_colour(f, l, count);
     if (colour < 0)
         return false;
     const int kind = m->kinds[colour];
     *object = CHANNELS == 3 && kind == bd_shadow_of_objects &&
-              sums[3] >> shadow_texture_bit >= bd_shadow_least_texture * count;
-    if (learn && count >= bd_shadow_least_around && is_within<neighbourhood_halo>(column) &&
-        row >= neighbourhood_halo && row < neighbourhood_rows - neighbourhood_halo) {
+              sums[CHANNELS] >> shadow_texture_bit >= bd_shadow_least_texture * count;
+    if (learn && count >= bd_shadow_least_around && is_within<HALO>(column) &&
+        is_row_within<HALO>(row)) {
         add_pair<CHANNELS>(m, in, colour, row, column, row, column + 1);
         add_pair<CHANNELS>(m, in, colour, row, column, row + 1, column);
     }
     return kind == bd_shadow_of_shadows && m->coloured[row] >> column & 1 &&
-           (sums[3] >> shadow_coloured_bit & few) >= bd_shadow_least_count;
+           (sums[CHANNELS] >> shadow_coloured_bit & few) >= bd_shadow_least_count;
 }
 
 /* m->dark, m->coloured, m->sure and m->object. For whole blocks, after a barrier; ends with one. */
-template <int CHANNELS>
+template <int CHANNELS, int HALO>
 static __device__ __forceinline__ void
-look_at_colours(struct shadow_memory *m, const struct neighbourhood_input &in, bool learn)
+look_at_colours(struct shadow_memory<CHANNELS> *m, const struct neighbourhood_input &in, bool learn)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     for (int row = warp; row < neighbourhood_rows; row += neighbourhood_warps) {
@@ -165,12 +166,12 @@ look_at_colours(struct shadow_memory *m, const struct neighbourhood_input &in, b
         }
     }
     __syncthreads();
-    add_up_columns<shadow_reach, shadow_margin, shadow_numbers>(&m->sums);
-    for (int row = shadow_margin + warp; row < neighbourhood_rows - shadow_margin;
-         row += neighbourhood_warps) {
+    add_up_columns<shadow_reach, HALO - shadow_reach, CHANNELS + 1>(&m->sums);
+    enum { margin = HALO - shadow_reach };
+    for (int row = margin + warp; row < neighbourhood_rows - margin; row += neighbourhood_warps) {
         bool objects[2];
-        const bool left = judge_colour<CHANNELS>(m, in, row, lane, learn, &objects[0]);
-        const bool right = judge_colour<CHANNELS>(m, in, row, lane + 32, learn, &objects[1]);
+        const bool left = judge_colour<CHANNELS, HALO>(m, in, row, lane, learn, &objects[0]);
+        const bool right = judge_colour<CHANNELS, HALO>(m, in, row, lane + 32, learn, &objects[1]);
         const uint64_t sure = ballot_row(left, right);
         const uint64_t object = ballot_row(objects[0], objects[1]);
         if (lane == 0) {
@@ -182,7 +183,8 @@ look_at_colours(struct shadow_memory *m, const struct neighbourhood_input &in, b
 }
 
 /* The evidence of the tile joins that of the scene. */
-static __device__ __forceinline__ void add_evidence(const struct shadow_memory *m,
+template <int CHANNELS>
+static __device__ __forceinline__ void add_evidence(const struct shadow_memory<CHANNELS> *m,
                                                     struct bd_cuda_shadow_scene *scene)
 {
     for (int i = threadIdx.x; i < bd_shadow_colour_count; i += neighbourhood_threads) {
@@ -200,7 +202,9 @@ static __device__ __forceinline__ void add_evidence(const struct shadow_memory *
 
 /* The kinds of colours, from the evidence of the scene, of which there is not too much afterwards.
  * By a whole block, when no other one reads or writes the scene. */
-static __device__ void make_kinds(struct shadow_memory *m, struct bd_cuda_shadow_scene *scene)
+template <int CHANNELS>
+static __device__ void make_kinds(struct shadow_memory<CHANNELS> *m,
+                                  struct bd_cuda_shadow_scene *scene)
 {
     const long long *from = (const long long *)scene->known.evidence;
     if (threadIdx.x == 0)
@@ -235,8 +239,9 @@ static __device__ void make_kinds(struct shadow_memory *m, struct bd_cuda_shadow
 }
 
 /* The end of a frame that is evidence. any: the block may have some. For whole blocks. */
-static __device__ void learn_colours(struct shadow_memory *m, struct bd_cuda_shadow_scene *scene,
-                                     bool any)
+template <int CHANNELS>
+static __device__ void learn_colours(struct shadow_memory<CHANNELS> *m,
+                                     struct bd_cuda_shadow_scene *scene, bool any)
 {
     if (any)
         add_evidence(m, scene);
@@ -253,7 +258,7 @@ static __device__ void learn_colours(struct shadow_memory *m, struct bd_cuda_sha
 
 /* Of a plausible pixel; 0 of others. */
 static __device__ __forceinline__ struct neighbourhood_products
-products_of_pixel(const struct shadow_memory *m, const struct neighbourhood_input &in, int row,
+products_of_pixel(const struct shadow_memory<3> *m, const struct neighbourhood_input &in, int row,
                   int column)
 {
     struct neighbourhood_products products = { 0, 0, 0, 0 };
@@ -281,21 +286,22 @@ static __device__ __forceinline__ bool may_have_certain(const uint64_t *bits)
 }
 
 /* m->certain := the plausible pixels that are certain; but_objects: without m->object. */
+template <int HALO>
 static __device__ __forceinline__ void
-find_certain(struct shadow_memory *m, const struct neighbourhood_input &in, bool but_objects)
+find_certain(struct shadow_memory<3> *m, const struct neighbourhood_input &in, bool but_objects)
 {
     for (int row = threadIdx.x / 32; row < neighbourhood_rows; row += neighbourhood_warps)
         for (int column = threadIdx.x % 32; column < neighbourhood_columns; column += 32)
             put_products(&m->sums, row, column, products_of_pixel(m, in, row, column));
     __syncthreads();
-    add_up_columns<shadow_reach, shadow_margin>(&m->sums);
-    keep_by_sums<shadow_reach, shadow_margin>(
+    add_up_columns<shadow_reach, HALO - shadow_reach>(&m->sums);
+    keep_by_sums<shadow_reach, HALO - shadow_reach>(
         m->certain, m->plausible, &m->sums, [](const struct neighbourhood_products &sums) {
             return sums.count >= bd_shadow_least_count &&
                    bd_shadow_fits(sums.ff, sums.fl, sums.ll, sums.count, bd_shadow_most_mean);
         });
     const int row = threadIdx.x;
-    if (but_objects && row >= shadow_margin && row < neighbourhood_rows - shadow_margin)
+    if (but_objects && is_row_within<HALO - shadow_reach>(row))
         m->certain[row] &= ~m->object[row];
     __syncthreads();
 }
@@ -316,9 +322,9 @@ static __device__ __forceinline__ uint64_t near_row(const uint64_t *certain, int
 
 /* found := the shadows of the tile, where m->plausible is. For whole blocks; ends with a barrier.
  */
-template <int CHANNELS>
+template <int CHANNELS, int HALO>
 static __device__ __forceinline__ void
-find_shadows(struct shadow_memory *m, const struct neighbourhood_input &in,
+find_shadows(struct shadow_memory<CHANNELS> *m, const struct neighbourhood_input &in,
              const struct bd_cuda_shadow_colours &colours, uint64_t *found)
 {
     const bool learn =
@@ -331,12 +337,13 @@ find_shadows(struct shadow_memory *m, const struct neighbourhood_input &in,
             m->pairs[i] = { 0, 0, 0, 0 };
         }
         __syncthreads();
-        look_at_colours<CHANNELS>(m, in, learn);
+        look_at_colours<CHANNELS, HALO>(m, in, learn);
     }
-    if (grey)
-        find_certain(m, in, with_colours);
+    if constexpr (CHANNELS == 3)
+        if (grey)
+            find_certain<HALO>(m, in, with_colours);
     const int row = threadIdx.x;
-    if (row >= neighbourhood_halo && row < neighbourhood_rows - neighbourhood_halo) {
+    if (is_row_within<HALO>(row)) {
         uint64_t here = grey ? near_row(m->certain, row) & m->plausible[row] : 0;
         if (with_colours)
             here |= near_row(m->sure, row) & m->coloured[row];
