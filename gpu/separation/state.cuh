@@ -212,7 +212,7 @@ struct bd_cuda_separator {
     double *errors;        /* n: E^T b of the columns in order, E = clip(W - L, +-errors_lambda) */
     float errors_lambda;   /* 0: the window, its order or B has changed since */
 
-    float *age;            /* pitch */
+    float *age;                                /* pitch */
     struct bd_cuda_shadow_scene *shadow_scene; /* one: the colours of shadows */
     uint8_t *guard;                            /* pitch: 0 or 1 */
     uint8_t *aged; /* pitch / 4: 0 where the ages of four pixels are 0 */
