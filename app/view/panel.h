@@ -17,7 +17,7 @@ struct bd_view_figures {
     bool frozen;
     bool paused, ended, live;
     const char *error; /* why the input ended early; NULL: it did not */
-    int64_t dropped;
+    int64_t dropped;   /* frames that were not shown: there was no time */
     const char *backend;
 };
 

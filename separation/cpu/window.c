@@ -67,8 +67,8 @@ struct sweep {
 };
 
 /* A column is read in pieces of a few cache lines, too short for the machine to see what comes
- * next: the same rows of the next columns, or the next rows of the first ones. Memory takes longer
- * than one piece. (Inlined, since GCC drops calls of a function that does nothing else.) */
+ * next. So what is needed two pieces later is fetched: rows of a later column, or the next ones of
+ * the first columns. (Inlined, since GCC drops calls of a function that does nothing else.) */
 static inline __attribute__((always_inline)) void prefetch(const struct sweep *sweep, int j,
                                                            int64_t from, int64_t count)
 {

@@ -153,12 +153,15 @@ static void what_is_missed_is_counted(void **state)
     struct bd_view_worker *worker = open_worker(&options, arguments, 3);
     struct bd_view_player player;
     double wait;
-    while (!bd_view_worker_source(worker))
+    const double end = bd_clock_seconds() + 60;
+    while (!bd_view_worker_source(worker) && bd_clock_seconds() < end)
         usleep(1000);
+    assert_non_null(bd_view_worker_source(worker));
     bd_view_player_init(&player, worker);
-    while (!bd_view_player_advance(&player, 0, &wait))
+    while (!bd_view_player_advance(&player, 0, &wait) && bd_clock_seconds() < end)
         usleep(1000);
-    while (bd_view_worker_progress(worker).ready < bd_view_worker_progress(worker).capacity)
+    while (bd_view_worker_progress(worker).ready < bd_view_worker_progress(worker).capacity &&
+           bd_clock_seconds() < end)
         usleep(1000);
     const int waiting = bd_view_worker_progress(worker).ready;
     assert_true(waiting > 2);

@@ -39,7 +39,7 @@ static int64_t difference(const struct picture *p, const uint8_t *of, int x, int
     return far > most ? most : far < -most ? -most : far;
 }
 
-static bool is_candidate(const struct picture *p, int x, int y)
+static bool is_foreground(const struct picture *p, int x, int y)
 {
     return x >= 0 && y >= 0 && x < p->width && y < p->height && p->mask[y * p->width + x];
 }
@@ -49,13 +49,13 @@ static bool is_lit(const struct picture *p, int x, int y)
 {
     const int reach = bd_illumination_reach;
     int64_t ff = 0, fl = 0, ll = 0, pairs = 0;
-    if (!is_candidate(p, x, y))
+    if (!is_foreground(p, x, y))
         return false;
     for (int v = y - reach; v <= y + reach; v++)
         for (int u = x - reach; u <= x + reach; u++)
             for (int way = 0; way < 2; way++) {
                 const int to_x = u + (way == 0), to_y = v + (way == 1);
-                if (!is_candidate(p, u, v) || !is_candidate(p, to_x, to_y))
+                if (!is_foreground(p, u, v) || !is_foreground(p, to_x, to_y))
                     continue;
                 const int64_t f = difference(p, p->f, u, v, to_x, to_y);
                 const int64_t l = difference(p, p->l, u, v, to_x, to_y);

@@ -132,8 +132,8 @@ static struct bd_separator *open_separator(struct bd_backend *backend, kind_fn *
     return separator;
 }
 
-/* The scene on a backend, and beside it, unless that is the cpu, on the cpu: masks are the same to
- * the bit. */
+/* Separates the scene on a backend and, unless that is the cpu, on the cpu too: masks are the same
+ * to the bit. */
 static struct counts separate(const char *name, kind_fn *kind, int channels, bool after,
                               int count_from, int end)
 {

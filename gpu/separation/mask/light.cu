@@ -1,7 +1,7 @@
 /* The searches for shadows and for background in other light on the GPU. A thread block has a tile
  * and as much around it as a search reaches, each row as 64 bits. Of gray frames one kernel does
  * both. With colour they are two kernels: one needs so much shared memory that fewer thread blocks
- * fit, and takes longer. */
+ * fit, and takes longer. The plain versions are separation/cpu/shadow.c and illumination.c. */
 #include "gpu/separation/mask/light.cuh"
 
 #include "gpu/core/dependent_launch.cuh"
@@ -17,7 +17,7 @@ template <int CHANNELS, int SEARCHES> struct light_memory {
     uint64_t found[neighbourhood_rows]; /* shadows and other light, of the tile without its halo */
     union {
         struct shadow_memory<CHANNELS> shadows;
-        struct illumination_memory other; /* when shadows are found */
+        struct illumination_memory other; /* once the shadows are found */
     };
 };
 
@@ -31,7 +31,7 @@ struct light_job {
     uint8_t *shadow;
     const uint8_t *flags, *f, *l;
     int width, height;
-    int searches; /* enum light_search: those of the kernel that are wanted */
+    int searches; /* enum light_search: what is wanted; a kernel does its own of these */
     bool add;     /* to what is in `shadow` */
     struct bd_cuda_shadow_colours colours;
 };

@@ -320,8 +320,8 @@ static __device__ __forceinline__ uint64_t near_row(const uint64_t *certain, int
     return near;
 }
 
-/* found := the shadows of the tile, where m->plausible is. For whole blocks; ends with a barrier.
- */
+/* found := the shadows of the tile. With colour, m->plausible is there. For whole blocks; ends with
+ * a barrier. */
 template <int CHANNELS, int HALO>
 static __device__ __forceinline__ void
 find_shadows(struct shadow_memory<CHANNELS> *m, const struct neighbourhood_input &in,

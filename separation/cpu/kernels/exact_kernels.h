@@ -128,7 +128,8 @@ struct bd_exact_kernels {
     void (*pairs)(int count, int channels, int next, const uint8_t *const f[2],
                   const uint8_t *const l[2], const uint8_t *const mask[2], struct bd_sums *sums);
 
-    /* lit := 1 where a candidate is background in other light by the totals around it, else 0. */
+    /* lit := 1 where a pixel of the foreground would be background in other light by the totals
+     * around it, else 0. */
     void (*other_light)(const struct bd_sums *totals, uint8_t *lit);
 
     /* y += a x */
