@@ -99,6 +99,30 @@ static struct bd_view_result *next(struct bd_view_worker *worker)
     return NULL;
 }
 
+/* Waits until the input is open, at most a minute. */
+static void wait_for_source(struct bd_view_worker *worker)
+{
+    const double end = bd_clock_seconds() + 60;
+    while (!bd_view_worker_source(worker) && bd_clock_seconds() < end)
+        usleep(1000);
+    assert_non_null(bd_view_worker_source(worker));
+}
+
+static bool is_full(struct bd_view_worker *worker)
+{
+    const struct bd_view_progress progress = bd_view_worker_progress(worker);
+    return progress.ready >= progress.capacity;
+}
+
+/* Waits until no further result has room, at most a minute. */
+static void wait_until_full(struct bd_view_worker *worker)
+{
+    const double end = bd_clock_seconds() + 60;
+    while (!is_full(worker) && bd_clock_seconds() < end)
+        usleep(1000);
+    assert_true(is_full(worker));
+}
+
 /* Checks the position of the next result, and gives it back. */
 static void expect(struct bd_view_worker *worker, double position, bool jump)
 {
@@ -153,16 +177,11 @@ static void what_is_missed_is_counted(void **state)
     struct bd_view_worker *worker = open_worker(&options, arguments, 3);
     struct bd_view_player player;
     double wait;
-    const double end = bd_clock_seconds() + 60;
-    while (!bd_view_worker_source(worker) && bd_clock_seconds() < end)
-        usleep(1000);
-    assert_non_null(bd_view_worker_source(worker));
+    wait_for_source(worker);
     bd_view_player_init(&player, worker);
-    while (!bd_view_player_advance(&player, 0, &wait) && bd_clock_seconds() < end)
-        usleep(1000);
-    while (bd_view_worker_progress(worker).ready < bd_view_worker_progress(worker).capacity &&
-           bd_clock_seconds() < end)
-        usleep(1000);
+    wait_until_full(worker);
+    assert_true(bd_view_player_advance(&player, 0, &wait)); /* the first one is shown */
+    wait_until_full(worker);
     const int waiting = bd_view_worker_progress(worker).ready;
     assert_true(waiting > 2);
     assert_false(bd_view_player_advance(&player, 0, &wait)); /* the clock runs from here */
@@ -185,9 +204,8 @@ static void seek_drops_what_waits(void **state)
     expect(worker, 0, true);
     for (int i = 0; i < 10; i++) {
         double target = (i * 37 % 100) / 25.0;
-        while (i % 2 &&
-               bd_view_worker_progress(worker).ready < bd_view_worker_progress(worker).capacity)
-            usleep(1000);
+        if (i % 2)
+            wait_until_full(worker);
         bd_view_worker_seek(worker, target, false);
         expect(worker, target, true);
         expect(worker, target + 0.04, false);
@@ -232,8 +250,7 @@ static void the_first_frame_comes_before_the_results(void **state)
     struct bd_options options;
     char *arguments[] = { "backdrop", "view", "synth:easy?frames=200" };
     struct bd_view_worker *worker = open_worker(&options, arguments, 3);
-    while (!bd_view_worker_source(worker))
-        usleep(1000);
+    wait_for_source(worker);
     const struct bd_view_result *first = bd_view_worker_first_frame(worker);
     assert_non_null(first);
     assert_int_equal(first->input.index, 0);

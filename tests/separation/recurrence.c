@@ -142,8 +142,8 @@ static struct counts separate(const char *name, kind_fn *kind, int channels, boo
     struct bd_separator *separators[2];
     struct bd_separation out[2];
     uint8_t picture[width * height * 3];
-    const int both = strcmp(name, "cpu") == 0 ? 1 : 2;
-    for (int i = 0; i < both; i++) {
+    const int sides = strcmp(name, "cpu") == 0 ? 1 : 2;
+    for (int i = 0; i < sides; i++) {
         assert_int_equal(bd_backend_open(&backends[i], i ? "cpu" : name, 1), BD_OK);
         separators[i] = open_separator(backends[i], kind, channels, after);
     }
@@ -151,15 +151,15 @@ static struct counts separate(const char *name, kind_fn *kind, int channels, boo
         end = first + 10;
     for (int frame = 0; frame < end; frame++) {
         draw(picture, kind, frame, channels);
-        for (int i = 0; i < both; i++)
+        for (int i = 0; i < sides; i++)
             assert_int_equal(bd_separator_push(separators[i], picture, width * channels,
                                                (double)frame / rate, &out[i]),
                              BD_OK);
-        assert_memory_equal(out[0].mask, out[both - 1].mask, width * height);
+        assert_memory_equal(out[0].mask, out[sides - 1].mask, width * height);
         if (frame >= count_from)
             count(&counts, out[0].mask, kind, frame);
     }
-    for (int i = 0; i < both; i++) {
+    for (int i = 0; i < sides; i++) {
         bd_separator_destroy(&separators[i]);
         bd_backend_close(&backends[i]);
     }
