@@ -11,8 +11,9 @@
 /* What a kernel looks for. */
 enum light_search { light_shadows = 1, light_other = 2, light_both = 3 };
 
-/* What the threads of a block share. */
-template <int CHANNELS, int SEARCHES> struct light_memory {
+/* What the threads of a block share. CHANNELS: of the search for shadows; 1 where there is none,
+ * for then it needs less than the other search. */
+template <int CHANNELS> struct light_memory {
     uint64_t set[neighbourhood_rows];   /* foreground */
     uint64_t found[neighbourhood_rows]; /* shadows and other light, of the tile without its halo */
     union {
@@ -20,12 +21,7 @@ template <int CHANNELS, int SEARCHES> struct light_memory {
         struct illumination_memory other; /* once the shadows are found */
     };
 };
-
-template <int CHANNELS> struct light_memory<CHANNELS, light_other> {
-    uint64_t set[neighbourhood_rows];
-    uint64_t found[neighbourhood_rows];
-    struct illumination_memory other;
-};
+static_assert(sizeof(struct shadow_memory<1>) <= sizeof(struct illumination_memory), "as above");
 
 struct light_job {
     uint8_t *shadow;
@@ -76,7 +72,7 @@ static __device__ __forceinline__ void read_flags(uint64_t *set, uint64_t *plaus
 template <int CHANNELS, int SEARCHES, int HALO>
 static __global__ void __launch_bounds__(neighbourhood_threads) find_light(struct light_job job)
 {
-    __shared__ struct light_memory<CHANNELS, SEARCHES> m;
+    __shared__ struct light_memory<SEARCHES & light_shadows ? CHANNELS : 1> m;
     bd_cuda_await();
     bd_cuda_let_follow();
     const struct neighbourhood_tile tile = neighbourhood_tile_at<HALO>(job.width, job.height);
