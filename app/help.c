@@ -42,7 +42,7 @@ void bd_option_limits(char *text, size_t size, const struct bd_option *option)
         used +=
             (size_t)snprintf(text + used, size - used, "%sdefault %s", used ? "; " : "", fallback);
     if (option->commands & BD_LIVE_SOLVER)
-        snprintf(text + used, size - used, "; live solver only");
+        snprintf(text + used, size - used, "%slive solver only", used ? "; " : "");
 }
 
 static void print_options(FILE *file, enum bd_command command)

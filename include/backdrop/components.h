@@ -51,7 +51,8 @@ BD_API void bd_components_destroy(struct bd_components *components);
 BD_API void bd_components_find(struct bd_components *components, const uint8_t *picture,
                                int64_t stride, uint8_t value, uint8_t other, bool corners);
 
-/* The root of the component of run i; 0 where there is no such run. */
+/* The root of the component of run i; 0 where there is no such run. The components of a picture are
+ * those runs i whose root is i. */
 BD_API int32_t bd_components_root(struct bd_components *components, int32_t i);
 
 #ifdef __cplusplus

@@ -2,7 +2,7 @@
  * an inexact augmented Lagrangian method (Candes, Li, Ma, Wright 2011; Lin, Chen, Ma 2010) in the
  * one-array form: with T = M - L + Y/mu, S = T - clip(T, +-lambda/mu) and the next Y/mu is
  * clip(T, +-lambda/mu) up to the change of mu, so one m x n array of state is enough. An iteration
- * is two sweeps over M and T with one CAQR (R only) and one SVD of R in between.
+ * is two sweeps over M and T with one QR (R alone) and one SVD of R in between.
  *
  * Optimality. Y is a subgradient of lambda ||S||_1 after each iteration, and Z = mu (X - L), with
  * X = M - S + Y/mu of the old S and Y, is one of ||L||_*. At a solution they are equal. They differ

@@ -10,12 +10,16 @@
  * screens that have flashed before. Holes are filled, mirror images cut where objects often have
  * one, and the pixels at edges that are mostly background removed. Every memory / window seconds
  * the frame enters the window: the oldest column is removed from R and the new one appended (QR
- * update). R is made from the frames again (CAQR) when it has drifted from the window's, when a
- * ghost has been removed and when lambda has changed; with refinements, at each slide. The SVD of R
+ * update). R is made from the frames again (QR for R alone) when it has drifted from the window's,
+ * when a ghost has been removed and when lambda has changed; with refinements, at each slide. The SVD of R
  * gives the rank and the singular values of the new basis, and its columns but the first, which
  * comes from the basis before by a step of subspace iteration, the same on all backends. Pixels
  * that are foreground enter the window as background, until they have been foreground for the
- * memory time: the window then takes somewhat longer than that again to make them background.
+ * memory time. The window then takes eight tenths of that time more to make them background.
+ *
+ * A program needs bd_backend_open, bd_separator_create, bd_separator_push for each frame, and both
+ * closed at the end: examples/live_separation.c. The other functions are for files, for the best
+ * start, and for more speed on a GPU.
  *
  * The start: without a look-ahead the first frames enter the window as they are, densely, within 10
  * seconds or the memory time, and the background is the stable value of each pixel in them. When
@@ -53,7 +57,9 @@ enum { BD_NONE = -1 };
 struct bd_separator_options {
     int width, height; /* pixels of every frame */
     int channels;      /* 1 gray, 3 rgb, interleaved bytes */
-    double frame_rate; /* frames a second: the time of a frame after a seek; 0: 25 */
+    double frame_rate; /* frames a second of the source; 0: 25. How many frames small foreground
+                          must last (min_area), and whether flashes are looked for, depends on it:
+                          where it is too high, small objects of a slow camera are lost */
     int window;        /* columns n, 2 .. 1000; 0: 50 */
     double memory;     /* seconds that the window spans; 0: 60 */
     double lambda;     /* grey levels: what differs by more is sparse; 0: 10 */

@@ -84,7 +84,10 @@ run()
 
 check_cmake_package()
 {
-    local kind program
+    local kind program programs=(least_squares robust_pca sliding_least_squares)
+    if cached BD_SEPARATION; then
+        programs+=(live_separation)
+    fi
     for kind in shared static; do
         if ! { cmake -S "$here/installed" -B "$work/$kind" -DCMAKE_PREFIX_PATH="$prefix" \
             -DBACKDROP=$kind -DEXAMPLES="$prefix/share/doc/backdrop/examples" &&
@@ -93,7 +96,7 @@ check_cmake_package()
             fail "no programs by the CMake package with the $kind library"
             continue
         fi
-        for program in least_squares robust_pca sliding_least_squares; do
+        for program in "${programs[@]}"; do
             run "$work/$kind/$program" $kind
         done
     done
