@@ -55,8 +55,8 @@ static enum bd_status learn_basis(struct bd_separator *s, bool ahead)
                                                                  ops->svd->sigma(s->svd), v, ldv);
 }
 
-/* One iteration on the whole window from its frames: QR of X for R alone, SVD of R, new basis. Without
- * wants_r, R is left as it is where the new basis does not need it. */
+/* One iteration on the whole window from its frames: QR of X for R alone, SVD of R, new basis.
+ * Without wants_r, R is left as it is where the new basis does not need it. */
 static enum bd_status refine(struct bd_separator *s, bool wants_r)
 {
     const struct bd_separation_ops *ops = s->backend->ops->separation;

@@ -11,11 +11,11 @@
  * one, and the pixels at edges that are mostly background removed. Every memory / window seconds
  * the frame enters the window: the oldest column is removed from R and the new one appended (QR
  * update). R is made from the frames again (QR for R alone) when it has drifted from the window's,
- * when a ghost has been removed and when lambda has changed; with refinements, at each slide. The SVD of R
- * gives the rank and the singular values of the new basis, and its columns but the first, which
- * comes from the basis before by a step of subspace iteration, the same on all backends. Pixels
- * that are foreground enter the window as background, until they have been foreground for the
- * memory time. The window then takes eight tenths of that time more to make them background.
+ * when a ghost has been removed and when lambda has changed; with refinements, at each slide. The
+ * SVD of R gives the rank and the singular values of the new basis, and its columns but the first,
+ * which comes from the basis before by a step of subspace iteration, the same on all backends.
+ * Pixels that are foreground enter the window as background, until they have been foreground for
+ * the memory time. The window then takes eight tenths of that time more to make them background.
  *
  * A program needs bd_backend_open, bd_separator_create, bd_separator_push for each frame, and both
  * closed at the end: examples/live_separation.c. The other functions are for files, for the best
