@@ -41,7 +41,7 @@ backends            base linalg/shared separation/shared backends backdrop
 lapack              base linalg/shared lapack backdrop -backdrop/separator.h
 video               base video backdrop/status.h
 app/bench/gpu       base video app gpu/cuda.h backdrop
-app                 base separation/shared video app gpu/video/device.h backdrop
+app                 base video app gpu/video/device.h backdrop
 tests/base          base tests/support backdrop
 tests/public        tests/public tests/support backdrop
 tests/linalg        base linalg tests/support backdrop -backdrop/separator.h
