@@ -67,6 +67,15 @@ enum AVPixelFormat bd_libav_format(enum bd_pixel_format format)
                                 : AV_PIX_FMT_RGBA;
 }
 
+int64_t bd_libav_duration(const AVFrame *frame)
+{
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(57, 30, 100)
+    return FFMAX(frame->duration, 0);
+#else
+    return FFMAX(frame->pkt_duration, 0);
+#endif
+}
+
 enum bd_status bd_libav_status(int error)
 {
     switch (error) {

@@ -3,7 +3,7 @@
 #ifndef BD_VIDEO_LIBAV_H
 #define BD_VIDEO_LIBAV_H
 
-#include <libavutil/pixfmt.h>
+#include <libavutil/frame.h>
 
 #include "video/frame.h"
 
@@ -26,6 +26,9 @@ const char *bd_libav_reason(int error);
 
 /* FFmpeg's name of a pixel format. */
 enum AVPixelFormat bd_libav_format(enum bd_pixel_format format);
+
+/* How long a frame lasts, in units of its stream; 0 where that is not known. */
+int64_t bd_libav_duration(const AVFrame *frame);
 
 /* The status for an AVERROR: missing, refused, disconnected, … BD_ERROR_IO; unreadable
  * data BD_ERROR_FORMAT; no such demuxer, decoder or protocol BD_ERROR_UNSUPPORTED. */

@@ -124,6 +124,15 @@ static double step_of(const struct bd_initialiser *initialiser, const struct bd_
     return span / initialiser->window;
 }
 
+/* Seconds by which a picture may come before its time, where a key frame is there: that needs no
+ * other frame, and has the best quality. Never one before the picture before, nor the frame after
+ * that. */
+static double slack_of(double step, struct bd_rational rate)
+{
+    const double frames = 3;
+    return rate.num > 0 && rate.den > 0 ? step - frames * (double)rate.den / (double)rate.num : 0;
+}
+
 /* Makes the pictures of the part. BD_END: the input has no more frames. */
 static enum bd_status add_pictures(struct part *part, struct bd_reader *reader)
 {
@@ -136,17 +145,20 @@ static enum bd_status add_pictures(struct part *part, struct bd_reader *reader)
     const struct bd_rational rate = info->frame_rate;
     const bool apart = rate.den > 0 && step * (double)rate.num >= 2.0 * (double)rate.den;
     const int every = apart ? initialiser->every : 0;
+    const double slack = fmax(0, slack_of(step, rate));
     /* Times count from the first frame. */
     enum bd_status status = bd_reader_read(reader, &frame);
     int64_t first = frame.pts;
     if (!status && part->begin > 0)
-        status =
-            bd_reader_seek(reader, fmax(0, initialiser->options.start + part->begin * step - tick));
+        status = bd_reader_seek(
+            reader, fmax(0, initialiser->options.start + part->begin * step - slack - tick));
     bool fresh = false; /* `frame` is one after a picture */
     for (int i = part->begin; !status && i < part->end; i++) {
         const int64_t wanted = first + (int64_t)ceil(i * step / tick - 0.5);
+        const int64_t earliest = wanted - (int64_t)(slack / tick);
         if (i > 0 && !(fresh && frame.pts >= wanted))
-            status = bd_reader_read_from(reader, wanted, &frame);
+            status = bd_reader_read_near(reader, earliest > frame.pts ? earliest : frame.pts + 1,
+                                         wanted, &frame);
         fresh = every > 0 && i % every == 0;
         if (status || (double)(frame.pts - first) * tick >= span)
             break;

@@ -178,6 +178,37 @@ static void test_seek(void **state)
     }
 }
 
+/* In place of a frame, a key frame is taken that comes up to six before it, in the same piece. */
+static void test_key_frames(void **state)
+{
+    (void)state;
+    enum { form = 1 };
+    static const struct {
+        int wanted, taken;
+    } rows[] = { { 4, 4 }, { 12, 9 }, { 17, 17 }, { 18, 18 }, { 30, 27 }, { 35, 35 }, { 49, 45 } };
+    make_form(form);
+    struct clip whole = read_whole(form);
+    struct film film = film_of_form(form);
+    struct bd_reader *reader = open_film(&film, (struct bd_reader_options){ .threads = 3 });
+    struct bd_frame frame = { 0 };
+    assert_int_equal(bd_reader_read(reader, &frame), BD_OK);
+    const int64_t first = frame.pts, interval = whole.pts[1] - whole.pts[0];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const int64_t wanted = first + rows[i].wanted * interval;
+        const int64_t earliest = wanted - 6 * interval;
+        assert_int_equal(bd_reader_read_near(reader,
+                                             earliest > frame.pts ? earliest : frame.pts + 1,
+                                             wanted, &frame),
+                         BD_OK);
+        assert_int_equal(frame.index, rows[i].taken);
+        assert_frame("mp4", &whole, rows[i].taken, &frame);
+    }
+    bd_frame_destroy(&frame);
+    bd_reader_close(&reader);
+    bd_pieces_close(&film.pieces);
+    free_clip(&whole);
+}
+
 static void test_start_and_duration(void **state)
 {
     (void)state;
@@ -367,13 +398,10 @@ static void test_tone_curve(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_frames_and_times),
-        cmocka_unit_test(test_seek),
-        cmocka_unit_test(test_start_and_duration),
-        cmocka_unit_test(test_mixed_forms),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_bad_pieces),
-        cmocka_unit_test(test_piece_vanishes),
+        cmocka_unit_test(test_frames_and_times), cmocka_unit_test(test_seek),
+        cmocka_unit_test(test_key_frames),       cmocka_unit_test(test_start_and_duration),
+        cmocka_unit_test(test_mixed_forms),      cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_bad_pieces),       cmocka_unit_test(test_piece_vanishes),
         cmocka_unit_test(test_tone_curve),
     };
     return cmocka_run_group_tests(tests, create_scratch, remove_scratch);

@@ -124,35 +124,98 @@ static void check_film(const char *path, int threads, int rounds)
     free_seen(&all);
 }
 
+/* The times of a film's packets that are marked as key frames. */
+static struct seen key_frames(const char *path)
+{
+    struct seen keys = { 0 };
+    AVFormatContext *format = NULL;
+    AVPacket *packet = av_packet_alloc();
+    assert_int_equal(avformat_open_input(&format, path, NULL, NULL), 0);
+    assert_true(avformat_find_stream_info(format, NULL) >= 0);
+    while (av_read_frame(format, packet) == 0) {
+        if (packet->flags & AV_PKT_FLAG_KEY) {
+            keys.pts = grow(keys.pts, (size_t)keys.count * sizeof *keys.pts, sizeof *keys.pts);
+            keys.pts[keys.count++] = packet->pts;
+        }
+        av_packet_unref(packet);
+    }
+    av_packet_free(&packet);
+    avformat_close_input(&format);
+    return keys;
+}
+
+/* Goes through a film in steps; in place of each wanted frame, the last key frame is taken that
+ * comes not too long before it. */
+static void check_near(const char *path, int threads, const struct seen *keys)
+{
+    struct seen all = see_all(path, 1);
+    struct bd_reader *reader = open_gray(path, threads);
+    struct bd_frame frame = { 0 };
+    assert_true(all.count > 20);
+    if (!all.pts)
+        abort();
+    int taken = 0;
+    for (int step = 2; step < 100; step += 1 + step / (test_quick() ? 1 : 3)) {
+        int next = 0;
+        assert_int_equal(bd_reader_seek(reader, 0), BD_OK);
+        check_next(path, reader, &frame, &all, &next);
+        for (int number = step; number < all.count; number += step) {
+            int64_t earliest = all.pts[number - step * 3 / 4], expected = all.pts[number];
+            if (earliest <= frame.pts)
+                earliest = frame.pts + 1;
+            for (int i = 0; i < keys->count; i++)
+                if (keys->pts[i] >= earliest && keys->pts[i] <= all.pts[number])
+                    expected = keys->pts[i];
+            taken += expected != all.pts[number];
+            while (all.pts[next] < expected)
+                next++;
+            assert_int_equal(bd_reader_read_near(reader, earliest, all.pts[number], &frame), BD_OK);
+            if (frame.pts != expected || sum_of(&frame) != all.sum[next])
+                fail_msg("%s: step %d, frame %d: time %lld in place of %lld, or another picture",
+                         path, step, number, (long long)frame.pts, (long long)expected);
+            next++;
+            if (number % 2)
+                check_next(path, reader, &frame, &all, &next);
+        }
+    }
+    if (taken == 0 && keys->count > 2 && keys->count < all.count)
+        fail_msg("%s: none of %d key frames was taken", path, keys->count);
+    bd_frame_destroy(&frame);
+    bd_reader_close(&reader);
+    free_seen(&all);
+}
+
 #define X264 "-c:v libx264 -preset veryfast -threads 1 "
 #define X265 "-c:v libx265 -preset ultrafast -x265-params log-level=none:bframes=3:"
 
-/* Films of 240 frames. */
+/* Films of 240 frames. `keys`: their key frames are known to start anew, and when they are shown;
+ * not all frames of picture codecs. */
 static const struct {
     const char *name, *coding;
-    bool required;
+    bool required, keys;
 } films[] = {
-    { "second.mp4", X264 "-bf 3 -g 30", true },
-    { "second.ts", X264 "-bf 3 -g 30", true },
-    { "long.mp4", X264 "-bf 3 -g 250", true },
-    { "plain.mkv", X264 "-bf 0 -g 30", true },
-    { "plain.avi", X264 "-bf 0 -g 30", true },
-    { "pyramid.mkv", X264 "-x264-params keyint=24:bframes=5:b-adapt=0:b-pyramid=normal:ref=4",
+    { "second.mp4", X264 "-bf 3 -g 30", true, true },
+    { "second.ts", X264 "-bf 3 -g 30", true, true },
+    { "long.mp4", X264 "-bf 3 -g 250", true, true },
+    { "plain.mkv", X264 "-bf 0 -g 30", true, true },
+    { "plain.avi", X264 "-bf 0 -g 30", true, false },
+    { "pyramid.mkv", X264 "-x264-params keyint=24:bframes=5:b-adapt=0:b-pyramid=normal:ref=4", true,
       true },
-    { "open.mp4", X264 "-bf 2 -g 30 -x264-params open-gop=1", true },
-    { "fields.mp4", X264 "-bf 2 -g 30 -flags +ildct+ilme", true },
-    { "intra.mp4", X264 "-g 1", true },
-    { "untimed.h264", X264 "-bf 0 -g 30", true },
-    { "jpeg.avi", "-c:v mjpeg -q:v 5", true },
-    { "mpeg4.avi", "-c:v mpeg4 -q:v 5 -g 30", true },
-    { "second.hevc.mp4", X265 "keyint=30:open-gop=0", false },
-    { "second.hevc.ts", X265 "keyint=30:open-gop=0", false },
-    { "open.hevc.mp4", X265 "keyint=30:open-gop=1", false },
-    { "leading.hevc.mp4", X265 "keyint=30:open-gop=0:radl=2", false },
+    { "open.mp4", X264 "-bf 2 -g 30 -x264-params open-gop=1", true, false },
+    { "fields.mp4", X264 "-bf 2 -g 30 -flags +ildct+ilme", true, true },
+    { "intra.mp4", X264 "-g 1", true, true },
+    { "untimed.h264", X264 "-bf 0 -g 30", true, false },
+    { "jpeg.avi", "-c:v mjpeg -q:v 5", true, false },
+    { "mpeg4.avi", "-c:v mpeg4 -q:v 5 -g 30", true, false },
+    { "second.hevc.mp4", X265 "keyint=30:open-gop=0", false, true },
+    { "second.hevc.ts", X265 "keyint=30:open-gop=0", false, true },
+    { "open.hevc.mp4", X265 "keyint=30:open-gop=1", false, false },
+    { "leading.hevc.mp4", X265 "keyint=30:open-gop=0:radl=2", false, true },
     { "vp9.webm",
-      "-c:v libvpx-vp9 -deadline good -cpu-used 5 -lag-in-frames 16 -auto-alt-ref 1 -g 30", false },
+      "-c:v libvpx-vp9 -deadline good -cpu-used 5 -lag-in-frames 16 -auto-alt-ref 1 -g 30", false,
+      true },
     { "vp8.webm", "-c:v libvpx -deadline good -cpu-used 5 -lag-in-frames 16 -auto-alt-ref 1 -g 30",
-      false },
+      false, true },
 };
 
 static bool make(const char *name, const char *size, const char *seconds, const char *coding)
@@ -173,6 +236,12 @@ static void test_frames(void **state)
         }
         for (int threads = 1; threads <= 4; threads += 3)
             check_film(in_scratch(films[i].name), threads, test_quick() ? 4 : 9);
+        struct seen keys = { 0 };
+        if (films[i].keys)
+            keys = key_frames(in_scratch(films[i].name));
+        for (int threads = 1; threads <= 4; threads += 3)
+            check_near(in_scratch(films[i].name), threads, &keys);
+        free_seen(&keys);
     }
 }
 

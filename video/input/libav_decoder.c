@@ -198,6 +198,15 @@ int bd_libav_decoder_send(AVCodecContext *decoder, const AVPacket *packet, struc
     return error;
 }
 
+void bd_libav_decoder_leave_out(AVCodecContext *decoder, const AVPacket *packet, int64_t wanted,
+                                enum AVDiscard otherwise)
+{
+    bool able = decoder->codec_id == AV_CODEC_ID_H264 && !decoder->hw_device_ctx;
+    bool early = packet && packet->pts != AV_NOPTS_VALUE && packet->pts < wanted;
+    if (able && otherwise < AVDISCARD_NONREF)
+        decoder->skip_frame = early ? AVDISCARD_NONREF : otherwise;
+}
+
 void bd_libav_decoder_close(AVCodecContext **decoder, struct bd_device *device)
 {
     bd_device_waits(device, true);
@@ -260,7 +269,7 @@ void bd_libav_describe(struct bd_reader_info *info, const struct bd_libav_input 
 {
     const AVFormatContext *format = in->format;
     AVStream *stream = in->stream;
-    AVRational rate = stream->avg_frame_rate.num ? stream->avg_frame_rate : stream->r_frame_rate;
+    AVRational rate = bd_libav_rate(stream);
     struct bd_rational aspect = rational(av_guess_sample_aspect_ratio(in->format, stream, first));
     if (aspect.num == 0)
         aspect = (struct bd_rational){ 1, 1 };

@@ -23,6 +23,14 @@ void bd_libav_decoder_flush(AVCodecContext *decoder, struct bd_device *device, b
 int bd_libav_decoder_send(AVCodecContext *decoder, const AVPacket *packet, struct bd_device *device,
                           bool *emptied);
 
+/* Sets a decoder of H.264 to skip, or not, the packet that it gets next (NULL: the end): it is
+ * skipped where its picture is before `wanted` and no other needs it, else as `otherwise` says.
+ * (With frame threads the setting is read for each packet.) H.264 marks such pictures reliably.
+ * HEVC does not: a picture that no other of its temporal layer needs may be needed by the layers
+ * above. Other decoders stay as they are. */
+void bd_libav_decoder_leave_out(AVCodecContext *decoder, const AVPacket *packet, int64_t wanted,
+                                enum AVDiscard otherwise);
+
 /* As avcodec_free_context. */
 void bd_libav_decoder_close(AVCodecContext **decoder, struct bd_device *device);
 

@@ -419,6 +419,11 @@ enum bd_status bd_libav_input_read(struct bd_libav_input *in, AVPacket *packet,
     return BD_OK;
 }
 
+AVRational bd_libav_rate(const AVStream *stream)
+{
+    return stream->avg_frame_rate.num ? stream->avg_frame_rate : stream->r_frame_rate;
+}
+
 void bd_libav_input_moved(struct bd_libav_input *in)
 {
     in->end = (struct bd_libav_end){ .status = BD_END };

@@ -50,6 +50,10 @@ bool bd_libav_input_interrupted(struct bd_libav_input *in);
 enum bd_status bd_libav_input_read(struct bd_libav_input *in, AVPacket *packet,
                                    struct bd_libav_damage *damage);
 
+/* Frames a second, as the container states them or counted them; its `num` is 0 where neither is.
+ */
+AVRational bd_libav_rate(const AVStream *stream);
+
 /* To be called after a seek: packets may follow again. */
 void bd_libav_input_moved(struct bd_libav_input *in);
 

@@ -25,14 +25,20 @@ static void drop(struct bd_packets_ahead *ahead, int count)
     }
 }
 
-/* As bd_libav_input_read; notes when times go back, as where a sender was started again. Which
- * pictures come after which is then known to the reader alone. */
+/* As bd_libav_input_read; notes sections that start, and when times go back, as where a sender was
+ * started again. Which pictures come after which is then known to the reader alone. */
 static enum bd_status read_one(struct bd_packets_ahead *ahead, AVPacket *packet,
-                               struct bd_libav_input *input, struct bd_libav_damage *damage)
+                               struct bd_libav_input *input, const AVCodecContext *decoder,
+                               struct bd_libav_damage *damage)
 {
     enum bd_status status = bd_libav_input_read(input, packet, damage);
-    if (status || input->end.reached || packet->dts == AV_NOPTS_VALUE)
+    if (status || input->end.reached)
         return status;
+    if (packet->pts != AV_NOPTS_VALUE && bd_sections_known(decoder->codec_id) &&
+        bd_sections_start(decoder, packet))
+        ahead->starts[ahead->start_count++ % bd_packets_starts] = packet->pts;
+    if (packet->dts == AV_NOPTS_VALUE)
+        return BD_OK;
     ahead->uneven |= packet->dts < ahead->last_dts;
     ahead->last_dts = packet->dts;
     return BD_OK;
@@ -40,12 +46,12 @@ static enum bd_status read_one(struct bd_packets_ahead *ahead, AVPacket *packet,
 
 /* Reads one more packet, which waits behind the others. At the end there is none. */
 static enum bd_status append(struct bd_packets_ahead *ahead, struct bd_libav_input *input,
-                             struct bd_libav_damage *damage)
+                             const AVCodecContext *decoder, struct bd_libav_damage *damage)
 {
     AVPacket *packet = av_packet_alloc();
     if (!packet)
         return bd_fail(BD_ERROR_MEMORY, "no memory to read '%s' ahead", input->name);
-    enum bd_status status = read_one(ahead, packet, input, damage);
+    enum bd_status status = read_one(ahead, packet, input, decoder, damage);
     if (status || input->end.reached) {
         av_packet_free(&packet);
         return status;
@@ -76,7 +82,7 @@ static enum bd_status search(struct bd_packets_ahead *ahead, struct bd_libav_inp
         return BD_OK;
     for (int i = 0; !ahead->uneven; i++) {
         if (i == ahead->count && may_append(ahead, input)) {
-            enum bd_status status = append(ahead, input, damage);
+            enum bd_status status = append(ahead, input, decoder, damage);
             if (status)
                 return status;
         }
@@ -111,12 +117,51 @@ enum bd_status bd_packets_ahead_read(struct bd_packets_ahead *ahead, AVPacket *p
             ahead->wanted = wanted;
     }
     if (ahead->count == 0)
-        return read_one(ahead, packet, input, damage);
+        return read_one(ahead, packet, input, decoder, damage);
     AVPacket *first = ahead->packets[ahead->first];
     ahead->bytes -= first->size;
     av_packet_move_ref(packet, first);
     drop(ahead, 1);
     return BD_OK;
+}
+
+/* Reads up to the first packet with a pts of at least `wanted`, and says whether that is there. */
+static enum bd_status reach(struct bd_packets_ahead *ahead, struct bd_libav_input *input,
+                            const AVCodecContext *decoder, int64_t wanted, bool *reached,
+                            struct bd_libav_damage *damage)
+{
+    *reached = false;
+    for (int i = 0; !ahead->uneven && !*reached; i++) {
+        if (i == ahead->count && may_append(ahead, input)) {
+            enum bd_status status = append(ahead, input, decoder, damage);
+            if (status)
+                return status;
+        }
+        if (i == ahead->count || ahead->uneven || damage->count ||
+            packet_at(ahead, i)->pts == AV_NOPTS_VALUE)
+            break;
+        *reached = packet_at(ahead, i)->pts >= wanted;
+    }
+    return BD_OK;
+}
+
+enum bd_status bd_packets_ahead_start(struct bd_packets_ahead *ahead, struct bd_libav_input *input,
+                                      const AVCodecContext *decoder, int64_t earliest,
+                                      int64_t *wanted, struct bd_libav_damage *damage)
+{
+    const int64_t latest = *wanted;
+    bool reached = false, found = false;
+    if (is_intra(decoder->codec_id) || !bd_sections_known(decoder->codec_id))
+        return BD_OK;
+    enum bd_status status = reach(ahead, input, decoder, latest, &reached, damage);
+    for (int i = 0; reached && i < ahead->start_count && i < bd_packets_starts; i++) {
+        const int64_t start = ahead->starts[i];
+        if (start < earliest || start > latest || (found && start < *wanted))
+            continue;
+        *wanted = start;
+        found = true;
+    }
+    return status;
 }
 
 void bd_packets_ahead_clear(struct bd_packets_ahead *ahead)

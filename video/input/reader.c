@@ -346,6 +346,16 @@ enum bd_status bd_reader_read_from(struct bd_reader *r, int64_t pts, struct bd_f
     return bd_reader_read(r, frame);
 }
 
+enum bd_status bd_reader_read_near(struct bd_reader *r, int64_t earliest, int64_t pts,
+                                   struct bd_frame *frame)
+{
+    int64_t near = pts - r->shift;
+    enum bd_status status = BD_OK;
+    if (!r->ended && r->source->ops->start)
+        status = r->source->ops->start(r->source, earliest - r->shift, &near);
+    return status ? status : bd_reader_read_from(r, near + r->shift, frame);
+}
+
 enum bd_status bd_reader_seek(struct bd_reader *reader, double seconds)
 {
     if (!(seconds >= 0 && seconds < 1e9))

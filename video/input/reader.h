@@ -103,6 +103,12 @@ enum bd_status bd_reader_read(struct bd_reader *reader, struct bd_frame *frame);
  * few later than the first such one. */
 enum bd_status bd_reader_read_from(struct bd_reader *reader, int64_t pts, struct bd_frame *frame);
 
+/* As bd_reader_read_from, or in its place the last frame from `earliest` to `pts` that needs no
+ * other to be decoded, where such key frames are known. They are with H.264, HEVC, VP8 and VP9.
+ * Which frame that is depends on the film alone, unless it is behind the next one already. */
+enum bd_status bd_reader_read_near(struct bd_reader *reader, int64_t earliest, int64_t pts,
+                                   struct bd_frame *frame);
+
 /* Continues at the first frame with a time >= `seconds` from the first frame's; behind the end the
  * next read is BD_END. Exact: decodes from the key frame before. Where info.seekable is false
  * frames are read and dropped up to there, and going back is BD_ERROR_UNSUPPORTED. */

@@ -24,6 +24,10 @@ struct bd_source_ops {
     enum bd_status (*next)(struct bd_source *source, int64_t wanted, int64_t *pts,
                            int64_t *duration);
 
+    /* The time of a frame that needs no other to be decoded, the last one from `earliest` to
+     * *wanted, replaces *wanted, where one is known. NULL: none ever is. */
+    enum bd_status (*start)(struct bd_source *source, int64_t earliest, int64_t *wanted);
+
     /* Converts the frame that `next` went to; reallocates `frame` only if it does not fit, and
      * leaves its times and index alone. */
     enum bd_status (*picture)(struct bd_source *source, struct bd_frame *frame);

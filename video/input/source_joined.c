@@ -232,6 +232,20 @@ static enum bd_status joined_next(struct bd_source *base, int64_t wanted, int64_
     }
 }
 
+/* Within the piece in turn. */
+static enum bd_status joined_start(struct bd_source *base, int64_t earliest, int64_t *wanted)
+{
+    struct joined_source *s = (struct joined_source *)base;
+    if (s->at >= s->pieces->count || !s->source || s->opened != s->at || !s->source->ops->start)
+        return BD_OK;
+    const int64_t last = to_piece(s, *wanted);
+    int64_t own = last;
+    enum bd_status status = s->source->ops->start(s->source, to_piece(s, earliest) + 1, &own);
+    if (!status && own != last)
+        *wanted = begin_of(s) + to_film(s, own - piece_at(s)->first);
+    return is_fatal(status) ? status : BD_OK;
+}
+
 static enum bd_status joined_picture(struct bd_source *base, struct bd_frame *frame)
 {
     const struct joined_source *s = (const struct joined_source *)base;
@@ -321,6 +335,7 @@ const struct bd_source_ops bd_source_joined = {
     .claims = joined_claims,
     .open = joined_open,
     .next = joined_next,
+    .start = joined_start,
     .picture = joined_picture,
     .seek = joined_seek,
     .damaged = joined_damaged,

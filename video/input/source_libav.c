@@ -59,6 +59,13 @@ static void count_damage(struct libav_source *s, const char *what, int error)
            error ? bd_libav_reason(error) : "a picture that is partly concealed");
 }
 
+/* What was passed over on the way to packets. */
+static void count_passed(struct libav_source *s, struct bd_libav_damage damage)
+{
+    for (; damage.count; damage.count--)
+        count_damage(s, "data", damage.error);
+}
+
 /* Concealed pictures are dropped: they would be learned as background. */
 static bool is_damaged(const AVFrame *frame)
 {
@@ -68,13 +75,7 @@ static bool is_damaged(const AVFrame *frame)
 static void set_times(struct libav_source *s)
 {
     int64_t previous_end = s->pts + (s->duration > 0 ? s->duration : s->interval);
-#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(57, 30, 100)
-    s->duration = s->frame->duration;
-#else
-    s->duration = s->frame->pkt_duration;
-#endif
-    if (s->duration < 0)
-        s->duration = 0;
+    s->duration = bd_libav_duration(s->frame);
     if (s->frame->best_effort_timestamp != AV_NOPTS_VALUE) {
         s->pts = s->frame->best_effort_timestamp;
         s->timed = true;
@@ -84,18 +85,6 @@ static void set_times(struct libav_source *s)
         s->pts = s->origin;
     }
     s->started = true;
-}
-
-/* The decoder of H.264 is set to skip frames before `wanted` that no other frame needs (with frame
- * threads the setting is read for each packet). H.264 marks such frames reliably. HEVC does not: a
- * picture that no other picture of its temporal layer needs may be needed by the layers above. */
-static void choose_skipped(struct libav_source *s)
-{
-    bool able = s->decoder->codec_id == AV_CODEC_ID_H264 && !s->decoder->hw_device_ctx &&
-                !bd_libav_parallel_sections(s->parallel);
-    bool early = !s->ended && s->packet->pts != AV_NOPTS_VALUE && s->packet->pts < s->wanted;
-    if (able && s->discard < AVDISCARD_NONREF)
-        s->decoder->skip_frame = early ? AVDISCARD_NONREF : s->discard;
 }
 
 /* Gets the next packet into s->packet, unless one waits there. Sections have packets of their own,
@@ -108,8 +97,7 @@ static enum bd_status read_packet(struct libav_source *s)
     int64_t wanted = bd_libav_parallel_sections(s->parallel) ? INT64_MIN : s->wanted;
     enum bd_status status =
         bd_packets_ahead_read(&s->ahead, s->packet, &s->input, s->decoder, wanted, &damage);
-    for (; damage.count; damage.count--)
-        count_damage(s, "data", damage.error);
+    count_passed(s, damage);
     s->ended = !status && s->input.end.reached && !s->packet->data;
     return status;
 }
@@ -169,7 +157,9 @@ static enum bd_status decode(struct libav_source *s)
             }
         }
         bd_libav_forget();
-        choose_skipped(s);
+        if (!bd_libav_parallel_sections(s->parallel))
+            bd_libav_decoder_leave_out(s->decoder, s->ended ? NULL : s->packet, s->wanted,
+                                       s->discard);
         error = send(s);
         if (s->packet->data)
             continue; /* it waits */
@@ -208,6 +198,19 @@ static enum bd_status libav_next(struct bd_source *base, int64_t wanted, int64_t
     *pts = s->pts;
     *duration = s->duration;
     return BD_OK;
+}
+
+/* Decoders of sections read packets of their own. */
+static enum bd_status libav_start(struct bd_source *base, int64_t earliest, int64_t *wanted)
+{
+    struct libav_source *s = (struct libav_source *)base;
+    struct bd_libav_damage damage = { 0 };
+    enum bd_status status = BD_OK;
+    if (!bd_libav_parallel_sections(s->parallel))
+        status =
+            bd_packets_ahead_start(&s->ahead, &s->input, s->decoder, earliest, wanted, &damage);
+    count_passed(s, damage);
+    return status;
 }
 
 /* A picture that nobody wants in pixels stays with the hardware, or is copied there, until a thread
@@ -365,11 +368,9 @@ static enum bd_status open_decoder(struct libav_source *s, const char *input,
                                  options->device);
     }
     AVStream *stream = s->input.stream;
-    AVRational rate = stream->avg_frame_rate.num ? stream->avg_frame_rate : stream->r_frame_rate;
-    s->interval =
-        rate.num > 0 && rate.den > 0 ? av_rescale_q(1, av_inv_q(rate), stream->time_base) : 0;
-    if (s->interval < 1)
-        s->interval = 1;
+    AVRational rate = bd_libav_rate(stream);
+    bool known = rate.num > 0 && rate.den > 0;
+    s->interval = known ? FFMAX(av_rescale_q(1, av_inv_q(rate), stream->time_base), 1) : 1;
     s->origin = stream->start_time != AV_NOPTS_VALUE ? stream->start_time : 0;
     return BD_OK;
 }
@@ -449,6 +450,7 @@ error:
 const struct bd_source_ops bd_source_libav = {
     .open = libav_open,
     .next = libav_next,
+    .start = libav_start,
     .picture = libav_picture,
     .seek = libav_seek,
     .damaged = libav_damaged,
