@@ -121,7 +121,13 @@ static void judge(struct bd_export_job *job, const struct export *export)
                  " damaged pictures%s of the input were left out; %" PRId64 " frame%s written",
                  export->options->arguments[0], damaged,
                  export->options->piece_count > 1 ? " or pieces" : "", job->frames, plural);
-    job->exit_status = export->interrupted ? 4 : *job->line ? 3 : 0;
+    else if (job->frames == 0 && !export->interrupted)
+        snprintf(job->line, sizeof job->line,
+                 "%.400s: there is no frame between --start and the end of --duration; no output "
+                 "was written",
+                 export->options->arguments[0]);
+    bool empty = job->frames == 0 && !*export->detail;
+    job->exit_status = export->interrupted ? 4 : *job->line ? empty ? 2 : 3 : 0;
 }
 
 /* One line for each line and zone of the options. Of several exports, each line names the input. */

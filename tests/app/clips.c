@@ -50,6 +50,7 @@ static const struct {
     { "film.mkv", "-c copy" },
     { "film.ts", "-c copy" },
     { "old.avi", "-c:v msmpeg4 -q:v 3" },
+    { "raw.avi", "-c:v rawvideo -pix_fmt bgr24" },
 };
 
 static char folder_of_films[] = "/tmp/bd-clips-XXXXXX";
@@ -245,6 +246,17 @@ static void other_codecs_go_to_matroska(void **state)
     assert_non_null(strstr(text, "clips are .mkv files: .mp4 does not hold msmpeg4v3"));
     assert_int_equal(count_files(*state, "c", ".mkv"), crossing_count);
     assert_int_equal(count_files(*state, "c", ".jpg"), crossing_count);
+}
+
+/* Raw pictures differ from container to container. */
+static void raw_films_stay_in_their_container(void **state)
+{
+    char text[1024];
+    need_films();
+    assert_int_equal(cli_run(*state, "$B export $F/raw.avi --clips c --progress none"), 0);
+    cli_slurp(*state, "err", text, sizeof text);
+    assert_non_null(strstr(text, "clips are .avi files: .mp4 does not hold rawvideo"));
+    assert_int_equal(count_files(*state, "c", ".avi"), crossing_count);
 }
 
 /* Encoded clips begin and end at the frame, with any padding, from a file and from a pipe. */
@@ -477,6 +489,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CLI_TEST(copies_begin_at_the_key_frame_before),
         CLI_TEST(other_codecs_go_to_matroska),
+        CLI_TEST(raw_films_stay_in_their_container),
         CLI_TEST(encoded_clips_are_exact),
         CLI_TEST(boxes_are_drawn_on_clips),
         CLI_TEST(no_file_is_replaced_unasked),

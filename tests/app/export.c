@@ -294,6 +294,22 @@ static double figure(const char *json, const char *name)
     return value;
 }
 
+/* Nothing between --start and the end of --duration is no success. */
+static void no_frame_is_a_failure(void **state)
+{
+    char text[1024];
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=3' --mask old.mkv -q && "
+                                     "cp old.mkv kept.mkv"),
+                     0);
+    assert_int_equal(cli_run(*state,
+                             "$B export 'synth:easy?frames=3' --start 0.05 --duration 0.001 "
+                             "--mask old.mkv --events new.csv -q -y"),
+                     2);
+    cli_slurp(*state, "err", text, sizeof text);
+    assert_has(text, "there is no frame between --start and the end of --duration");
+    assert_int_equal(cli_run(*state, "cmp old.mkv kept.mkv && test ! -e new.csv"), 0);
+}
+
 static void a_run_says_how_it_went(void **state)
 {
     char json[1024];
@@ -434,6 +450,7 @@ int main(void)
         CLI_TEST(masks_are_exact_and_binary),
         CLI_TEST(codecs_are_chosen_for_each_output),
         CLI_TEST(variable_frame_rate_is_kept),
+        CLI_TEST(no_frame_is_a_failure),
         CLI_TEST(a_run_says_how_it_went),
         CLI_TEST(four_large_films_take_little_memory),
         CLI_TEST(masks_do_not_depend_on_other_outputs),

@@ -282,6 +282,27 @@ static void test_times(void **state)
     empty_scratch();
 }
 
+/* Times before 0 are no reason to leave frames out: the film starts at 0 then. */
+static void test_times_before_zero(void **state)
+{
+    static const char *const names[] = { "n.mp4", "n.mov", "n.mkv" };
+    static const int64_t before[FRAMES] = { -900, -867, -833, -800, -500, -300, -200,
+                                            -100, -33,  0,    33,   67,   100,  133 };
+    int64_t moved[FRAMES];
+    (void)state;
+    for (int i = 0; i < FRAMES; i++)
+        moved[i] = before[i] - before[0];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct sample sample = { names[i], BD_GRAY8, true, 0 };
+        struct bd_writer_options options = options_of(&sample, 64, 48);
+        options.time_base = (struct bd_rational){ 1, 1000 };
+        options.frame_rate = (struct bd_rational){ 30, 1 };
+        write_clip(in_scratch(names[i]), &options, before);
+        compare_clip(in_scratch(names[i]), &options, moved, 25);
+    }
+    empty_scratch();
+}
+
 /* A container of one constant rate says so once, and keeps every frame in order. */
 static void test_uneven_times_in_avi(void **state)
 {
@@ -295,6 +316,26 @@ static void test_uneven_times_in_avi(void **state)
     write_clip(in_scratch("u.avi"), &options, milli);
     assert_int_equal(warnings(), 1);
     compare_clip(in_scratch("u.avi"), &options, NULL, 0);
+    empty_scratch();
+}
+
+/* A container that is not in the table has the rate of the film, whatever the unit of time. */
+static void test_constant_rate_by_its_muxer(void **state)
+{
+    int64_t times[FRAMES];
+    (void)state;
+    for (int i = 0; i < FRAMES; i++)
+        times[i] = i * INT64_C(512);
+    struct sample sample = { "c.mxf", BD_RGB24, false, 0 };
+    struct bd_writer_options options = options_of(&sample, 160, 96);
+    options.time_base = (struct bd_rational){ 1, 12800 };
+    options.frame_rate = (struct bd_rational){ 25, 1 };
+    write_clip(in_scratch("c.mxf"), &options, times);
+    assert_int_equal(warnings(), 0);
+    for (int i = 0; i < FRAMES; i++)
+        times[i] = i;
+    options.time_base = (struct bd_rational){ 1, 25 };
+    compare_clip(in_scratch("c.mxf"), &options, times, 25);
     empty_scratch();
 }
 
@@ -493,7 +534,8 @@ static void test_codecs(void **state)
         { "c.avi", "mjpeg", BD_RGB24, false, 28 },   { "d.mp4", "mpeg4", BD_RGB24, false, 28 },
         { "e.mkv", "huffyuv", BD_RGB24, true, 0 },   { "f.avi", "rawvideo", BD_GRAY8, true, 0 },
         { "g.mkv", "libx265", BD_RGB24, false, 28 }, { "h.mkv", "mpeg2video", BD_RGB24, false, 28 },
-        { "i.mkv", "utvideo", BD_RGB24, true, 0 },
+        { "i.mkv", "utvideo", BD_RGB24, true, 0 },   { "j.nut", "rawvideo", BD_GRAY8, true, 0 },
+        { "k.mov", "qtrle", BD_RGB24, true, 0 },     { "l.mkv", "jpegls", BD_GRAY8, true, 0 },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -515,7 +557,9 @@ int main(void)
         cmocka_unit_test(test_odd_sizes),
         cmocka_unit_test(test_one_pixel),
         cmocka_unit_test(test_times),
+        cmocka_unit_test(test_times_before_zero),
         cmocka_unit_test(test_uneven_times_in_avi),
+        cmocka_unit_test(test_constant_rate_by_its_muxer),
         cmocka_unit_test(test_alpha),
         cmocka_unit_test(test_alpha_on_black),
         cmocka_unit_test(test_colour),

@@ -127,7 +127,12 @@ static void test_codecs(void **state)
         { "x.mkv", "aac", false, false, BD_ERROR_UNSUPPORTED, "no such video encoder" },
         { "x.mkv", "mpeg4", true, false, BD_ERROR_UNSUPPORTED, "cannot keep every pixel" },
         { "x.png", "mjpeg", false, false, BD_ERROR_UNSUPPORTED, "cannot hold a picture" },
-        { "x.webm", "ffv1", true, false, BD_ERROR_IO, "WebM" },
+        { "x.webm", "ffv1", true, false, BD_ERROR_UNSUPPORTED, "cannot hold a film" },
+        { "x.avi", "qtrle", true, false, BD_ERROR_UNSUPPORTED, "cannot hold a film" },
+        { "x.mkv", "qtrle", true, false, BD_ERROR_UNSUPPORTED, "cannot hold a film" },
+        { "x.mov", "qtrle", true, false, BD_ERROR_UNSUPPORTED, "cannot keep every pixel" },
+        { "x.mov", "rawvideo", true, false, BD_ERROR_UNSUPPORTED, "cannot hold a film" },
+        { "x.avi", "pgm", true, false, BD_ERROR_UNSUPPORTED, "cannot hold a film" },
         { "x.jpg", NULL, true, false, BD_ERROR_UNSUPPORTED, "cannot keep every pixel" },
         { "x.gif", NULL, true, true, BD_ERROR_UNSUPPORTED, "colour" },
         { "x.pgm", NULL, true, true, BD_ERROR_UNSUPPORTED, "colour" },
@@ -141,6 +146,21 @@ static void test_codecs(void **state)
         options.format = cases[i].rgb ? BD_RGB24 : BD_GRAY8;
         refuse(in_scratch(cases[i].name), &options, cases[i].status, cases[i].words);
     }
+    assert_int_equal(shell("test -z \"$(ls)\""), 0);
+}
+
+/* An encoder that waits for ever where it never had a picture, and a container that refuses it. */
+static void test_refused_after_the_encoder(void **state)
+{
+    (void)state;
+    struct bd_writer_options options = gray(64, 64);
+    options.codec = "libsvtav1";
+    options.lossless = false;
+    if (bd_writer_check_codec(options.codec)) {
+        print_message("skipped: no libsvtav1\n");
+        skip();
+    }
+    refuse(in_scratch("x.mov"), &options, BD_ERROR_IO, "av1");
     assert_int_equal(shell("test -z \"$(ls)\""), 0);
 }
 
@@ -487,7 +507,7 @@ int main(void)
         cmocka_unit_test(test_full_disk),   cmocka_unit_test(test_picture_read),
         cmocka_unit_test(test_unfinished),  cmocka_unit_test(test_old_film_stays),
         cmocka_unit_test(test_two_writers), cmocka_unit_test(test_no_picture_fits),
-        cmocka_unit_test(test_keep_old),
+        cmocka_unit_test(test_keep_old),    cmocka_unit_test(test_refused_after_the_encoder),
     };
     return cmocka_run_group_tests_name("writer_faults", tests, create_logged_scratch,
                                        remove_scratch);

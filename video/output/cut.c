@@ -266,7 +266,8 @@ static bool holds(const AVOutputFormat *muxer, const AVStream *stream)
     return muxer && avformat_query_codec(muxer, stream->codecpar->codec_id, 0) == 1;
 }
 
-/* Chooses the container by the codec of the pictures. */
+/* Chooses the container by the codec of the pictures. Raw ones, which differ from container to
+ * container, stay in theirs. */
 static enum bd_status choose_container(struct bd_cutter *cutter)
 {
     const AVStream *pictures = cutter->input.stream;
@@ -274,7 +275,8 @@ static enum bd_status choose_container(struct bd_cutter *cutter)
     const char *demuxer = cutter->input.format->iformat->name;
     snprintf(own, sizeof own, "%.*s", (int)strcspn(demuxer, ","), demuxer);
     const char *const names[] = { "mp4", "matroska", own };
-    for (size_t i = 0; i < sizeof names / sizeof *names && !cutter->muxer; i++) {
+    const size_t first = pictures->codecpar->codec_id == AV_CODEC_ID_RAWVIDEO ? 2 : 0;
+    for (size_t i = first; i < sizeof names / sizeof *names && !cutter->muxer; i++) {
         const AVOutputFormat *muxer = av_guess_format(names[i], NULL, NULL);
         if (holds(muxer, pictures) && muxer->extensions)
             cutter->muxer = muxer;

@@ -19,6 +19,7 @@ struct bd_encoder {
     struct bd_frame on_black; /* for alpha that the codec does not hold */
     enum AVPixelFormat source;
     bool flatten;
+    bool used; /* a picture was sent */
 };
 
 enum { ALIGN = 64, large_picture = 1000000 /* pixels */ };
@@ -289,6 +290,7 @@ static enum bd_status send(struct bd_encoder *e, const AVFrame *picture)
 
 enum bd_status bd_encoder_send(struct bd_encoder *e)
 {
+    e->used = true;
     enum bd_status status = send(e, e->picture);
     av_frame_unref(e->picture); /* the encoder has its own reference */
     return status;
@@ -308,11 +310,24 @@ enum bd_status bd_encoder_receive(struct bd_encoder *e, AVPacket *packet)
     return error < 0 ? fail_encoding(e, error) : BD_OK;
 }
 
+/* SVT-AV1 (1.4) waits for ever where it is freed before its first picture. */
+static void encode_nothing(struct bd_encoder *e)
+{
+    AVPacket *packet = av_packet_alloc();
+    if (packet && !take_picture(e, NULL) && !bd_encoder_send(e) && !bd_encoder_end(e))
+        while (!bd_encoder_receive(e, packet))
+            av_packet_unref(packet);
+    av_packet_free(&packet);
+}
+
 void bd_encoder_close(struct bd_encoder **encoder)
 {
     struct bd_encoder *e = *encoder;
     if (!e)
         return;
+    if (!e->used && e->context && avcodec_is_open(e->context) &&
+        strcmp(e->context->codec->name, "libsvtav1") == 0)
+        encode_nothing(e);
     avcodec_free_context(&e->context);
     av_frame_free(&e->picture);
     sws_freeContext(e->sws);

@@ -18,7 +18,7 @@ struct bd_muxer {
     enum bd_writer_clock clock;
     AVRational time_base; /* of the moments; seconds a unit */
     int64_t frame;        /* usual duration of a frame in stream units, 0 where unknown */
-    int64_t origin;       /* in moments: where a fixed clock starts */
+    int64_t origin;       /* in moments: what is time 0 in the file */
     int64_t last;         /* decoding time of the last packet, stream units */
     bool fragments;
     bool started;
@@ -122,6 +122,10 @@ enum bd_status bd_muxer_open(struct bd_muxer **muxer, struct bd_part *part,
     avio_flush(m->format->pb); /* reports a full disk now */
     if ((error = m->format->pb->error) < 0)
         goto error;
+    /* Some containers that count no frames have ticks that are fine enough. */
+    if (m->clock == BD_CLOCK_FIXED &&
+        av_cmp_q(m->stream->time_base, av_inv_q(fixed_rate(options, m->time_base))) != 0)
+        m->clock = BD_CLOCK_ANY;
     AVRational rate = rational(options->frame_rate, (AVRational){ 0, 1 });
     if (rate.num)
         m->frame = av_rescale_q(1, av_inv_q(rate), m->stream->time_base);
@@ -160,8 +164,11 @@ static int64_t stream_time(struct bd_muxer *m, int64_t time)
 enum bd_status bd_muxer_write(struct bd_muxer *m, AVPacket *packet, struct bd_moment shown,
                               int64_t decoded)
 {
-    if (!m->started && m->clock == BD_CLOCK_FIXED)
-        m->origin = shown.pts; /* a file of a constant rate cannot start late */
+    /* A file of a constant rate cannot start late. What .mp4 and .mov show before time 0 is not
+     * played: a film of such times starts there. (Matroska moves it so by itself.) */
+    if (!m->started &&
+        (m->clock == BD_CLOCK_FIXED || (m->clock == BD_CLOCK_SCALE && shown.pts < 0)))
+        m->origin = shown.pts;
     packet->pts = stream_time(m, shown.pts);
     packet->dts = decoded == shown.pts ? packet->pts : stream_time(m, decoded);
     if (m->started && packet->dts <= m->last)

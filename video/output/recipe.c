@@ -242,8 +242,10 @@ static enum bd_status improvise(struct bd_writer_recipe *recipe, const char *pat
                                 const AVCodec *codec, const struct bd_writer_options *options)
 {
     const AVCodecDescriptor *about = avcodec_descriptor_get(codec->id);
-    bool exact_codec =
-        about && (about->props & AV_CODEC_PROP_LOSSLESS) && !(about->props & AV_CODEC_PROP_LOSSY);
+    /* Gray pictures of QuickTime Animation are read through a palette, some of them a level off. */
+    bool palette = codec->id == AV_CODEC_ID_QTRLE && options->format == BD_GRAY8;
+    bool exact_codec = about && !palette && (about->props & AV_CODEC_PROP_LOSSLESS) &&
+                       !(about->props & AV_CODEC_PROP_LOSSY);
     enum AVPixelFormat source = bd_libav_format(options->format);
     int loss = 0;
     if (!codec->pix_fmts)
@@ -275,6 +277,17 @@ enum bd_status bd_writer_check_codec(const char *codec)
                    codec);
 }
 
+/* Whether a film of this codec can be read again. Matroska knows few codecs by names of its own,
+ * and others by those of AVI. Raw pictures of .mov are read with other colours, or not at all. */
+static bool holds(const AVOutputFormat *muxer, enum AVCodecID codec)
+{
+    const struct AVCodecTag *const avi[] = { avformat_get_riff_video_tags(), NULL };
+    const bool tagged = strcmp(muxer->name, "matroska") == 0 && av_codec_get_tag(avi, codec);
+    if (codec == AV_CODEC_ID_RAWVIDEO && strcmp(muxer->name, "mov") == 0)
+        return false;
+    return tagged || avformat_query_codec(muxer, codec, FF_COMPLIANCE_NORMAL) != 0;
+}
+
 /* The user named an encoder. */
 static enum bd_status plan_named(struct bd_writer_plan *plan, const char *path, const char *codec,
                                  const struct bd_container *container,
@@ -283,6 +296,9 @@ static enum bd_status plan_named(struct bd_writer_plan *plan, const char *path, 
     if (bd_writer_check_codec(codec))
         return bd_fail(BD_ERROR_UNSUPPORTED, "%s: codec %s", path, bd_error_detail());
     plan->codec = avcodec_find_encoder_by_name(codec);
+    if (!plan->pictures && !holds(plan->muxer, plan->codec->id))
+        return bd_fail(BD_ERROR_UNSUPPORTED, "%s: this format cannot hold a film encoded by %s",
+                       path, codec);
     int row = row_of(options->format);
     const struct bd_writer_recipe *recipe = NULL;
     if (container)
@@ -352,7 +368,9 @@ enum bd_status bd_writer_plan_make(struct bd_writer_plan *plan, const char *path
                                                 : av_guess_format(NULL, name, NULL);
     if (!plan->muxer || !extension[0])
         return fail_extension(path);
-    plan->clock = container ? container->clock : BD_CLOCK_ANY;
+    plan->clock = container                                 ? container->clock
+                  : plan->muxer->flags & AVFMT_VARIABLE_FPS ? BD_CLOCK_ANY
+                                                            : BD_CLOCK_FIXED;
     plan->pictures =
         container ? !container->muxer : strncmp(plan->muxer->name, "image2", strlen("image2")) == 0;
     const char *codec = options->codec || plan->pictures ? options->codec : options->film_codec;
