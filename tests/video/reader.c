@@ -1,6 +1,7 @@
 /* The reader on good inputs: codecs, pixel formats, times, seeking, patterns, scenes. */
 #include "tests/support/random.h"
 #include "tests/video/reader_fixture.h"
+#include "video/input/image_pattern.h"
 #include "video/synth/synth.h"
 
 #define X264 "-c:v libx264 -preset ultrafast -bf 2 -g 12 "
@@ -287,6 +288,35 @@ static void test_pattern_with_gap(void **state)
     free_clip(&clip);
 }
 
+/* Which names a pattern has, and which patterns have a name in common. */
+static void test_pattern_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern, *other;
+        bool meet; /* the other is one of its names, or a pattern that has one of them */
+    } cases[] = {
+        { "q%04d.png", "q0012.png", true },     { "q%04d.png", "./q12345.png", true },
+        { "q%04d.png", "q012.png", false },     { "q%04d.png", "q00012.png", false },
+        { "q%04d.png", "/q0012.png", false },   { "q%d5.png", "q125.png", true },
+        { "q%d5.png", "q5.png", false },        { "q%d5.png", "q126.png", false },
+        { "q%d.png", "q2147483647.png", true }, { "q%d.png", "q2147483648.png", false },
+        { "q%04d.png", "q%d.png", true },       { "q%d.png", "./q%d.png", true },
+        { "q%d.png", "q1%04d.png", true },      { "q%d.png", "q%04d2.png", true },
+        { "q1%d.png", "q%d2.png", true },       { "q%d.png", "q%d.jpg", false },
+        { "q%d.png", "p%d.png", false },        { "q1%d.png", "q2%d.png", false },
+        { "q%d.png", "q_%d.png", false },       { "q%d.png", "q%d_.png", false },
+        { "q%d.png", "/q%d.png", false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *a = cases[i].pattern, *b = cases[i].other;
+        bool both = bd_image_pattern_is(b);
+        bool meet = both ? bd_image_patterns_meet(a, b) : bd_image_pattern_holds(a, b);
+        if (meet != cases[i].meet || (both && bd_image_patterns_meet(b, a) != meet))
+            fail_msg("%s and %s", a, b);
+    }
+}
+
 static void test_synth(void **state)
 {
     (void)state;
@@ -367,6 +397,7 @@ int main(void)
         cmocka_unit_test(test_read_from),
         cmocka_unit_test(test_single_picture),
         cmocka_unit_test(test_pattern_with_gap),
+        cmocka_unit_test(test_pattern_names),
         cmocka_unit_test(test_synth),
         cmocka_unit_test(test_real_clips),
     };

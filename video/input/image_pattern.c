@@ -42,23 +42,33 @@ bool bd_image_pattern_is(const char *path)
     return find_conversion(path, &end, &width) != NULL;
 }
 
+/* Whether the first `count` letters are digits. */
+static bool are_digits(const char *text, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!isdigit((unsigned char)text[i]))
+            return false;
+    return true;
+}
+
 /* The number in a file name, -1 if the name is not of the pattern. */
 static long number_of(const struct pattern *p, const char *name)
 {
     if (strncmp(name, p->prefix, p->prefix_length) != 0)
         return -1;
     const char *digits = name + p->prefix_length;
-    int count = 0;
-    while (isdigit((unsigned char)digits[count]))
-        count++;
-    if (count == 0 || strcmp(digits + count, p->suffix) != 0)
+    size_t length = strlen(digits), behind = strlen(p->suffix);
+    size_t count = length > behind ? length - behind : 0; /* the suffix may have digits too */
+    if (count == 0 || !are_digits(digits, count) || strcmp(digits + count, p->suffix) != 0)
         return -1;
     /* As printf writes it: a number longer than the width has no leading zeros. */
-    if (count < p->width || (count > p->width && count > 1 && digits[0] == '0'))
+    size_t width = (size_t)p->width;
+    if (count < width || (count > width && count > 1 && digits[0] == '0'))
         return -1;
-    errno = 0;
-    long number = strtol(digits, NULL, 10);
-    return errno || number > INT_MAX ? -1 : number;
+    long number = 0;
+    for (size_t i = 0; i < count && number <= INT_MAX; i++)
+        number = 10 * number + digits[i] - '0';
+    return number > INT_MAX ? -1 : number;
 }
 
 /* Takes a pattern apart; false if its file name has no conversion. */
@@ -80,19 +90,53 @@ static void folder_of(char folder[PATH_MAX], const char *path)
     snprintf(folder, PATH_MAX, "%.*s", length, slash ? path : ".");
 }
 
+/* Whether the folders of two paths are the same one. */
+static bool share_folder(const char *a, const char *b)
+{
+    struct stat info_a, info_b;
+    char folder[PATH_MAX], other[PATH_MAX];
+    folder_of(folder, a);
+    folder_of(other, b);
+    return strcmp(folder, other) == 0 ||
+           (stat(folder, &info_a) == 0 && stat(other, &info_b) == 0 &&
+            info_a.st_dev == info_b.st_dev && info_a.st_ino == info_b.st_ino);
+}
+
 bool bd_image_pattern_holds(const char *pattern, const char *path)
 {
     struct pattern p;
-    struct stat a, b;
-    char folder[PATH_MAX], other[PATH_MAX], target[PATH_MAX];
+    char target[PATH_MAX];
     const char *real = realpath(path, target) ? target : path;
     const char *slash = strrchr(real, '/');
     if (!take_apart(&p, pattern) || number_of(&p, slash ? slash + 1 : real) < 0)
         return false;
-    folder_of(folder, pattern);
-    folder_of(other, real);
-    return stat(folder, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
+    return share_folder(pattern, real);
+}
+
+/* Whether one of two prefixes is the other and digits, which are part of the number there. */
+static bool prefixes_meet(const struct pattern *a, const struct pattern *b)
+{
+    const struct pattern *longer = a->prefix_length > b->prefix_length ? a : b;
+    size_t common = longer == a ? b->prefix_length : a->prefix_length;
+    return memcmp(a->prefix, b->prefix, common) == 0 &&
+           are_digits(longer->prefix + common, longer->prefix_length - common);
+}
+
+/* The same of suffixes: digits and the other one. */
+static bool suffixes_meet(const struct pattern *a, const struct pattern *b)
+{
+    size_t length = strlen(a->suffix), other = strlen(b->suffix);
+    const char *longer = length > other ? a->suffix : b->suffix;
+    const char *shorter = length > other ? b->suffix : a->suffix;
+    size_t more = length > other ? length - other : other - length;
+    return are_digits(longer, more) && strcmp(longer + more, shorter) == 0;
+}
+
+bool bd_image_patterns_meet(const char *a, const char *b)
+{
+    struct pattern p, q;
+    return take_apart(&p, a) && take_apart(&q, b) && prefixes_meet(&p, &q) &&
+           suffixes_meet(&p, &q) && share_folder(a, b);
 }
 
 static int compare_numbers(const void *a, const void *b)
