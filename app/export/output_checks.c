@@ -1,4 +1,3 @@
-#include <libavformat/avformat.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,57 +9,9 @@
 #include "app/export/outputs.h"
 #include "app/export/own_options.h"
 #include "app/interrupt.h"
+#include "app/reads.h"
 #include "video/input/image_pattern.h"
 #include "video/output/writer.h"
-
-/* The first file of a path: %06d becomes 000001. */
-static void first_file(char *file, const char *path)
-{
-    if (av_get_frame_filename(file, PATH_MAX, path, 1))
-        snprintf(file, PATH_MAX, "%s", path);
-}
-
-static bool same_file(const char *a, const char *b)
-{
-    struct stat info_a, info_b;
-    if (strcmp(a, b) == 0)
-        return true;
-    return stat(a, &info_a) == 0 && stat(b, &info_b) == 0 && S_ISREG(info_a.st_mode) &&
-           info_a.st_dev == info_b.st_dev && info_a.st_ino == info_b.st_ino;
-}
-
-/* Whether an output is a picture of a pattern that is read: of names with any count of digits. */
-static bool is_picture(const char *path, const char *pattern)
-{
-    char file[PATH_MAX];
-    if (!bd_image_pattern_is(pattern))
-        return false;
-    for (int number = 1; number < 1000000000; number *= 10) {
-        if (av_get_frame_filename(file, sizeof file, path, number))
-            return bd_image_pattern_holds(pattern, path);
-        if (bd_image_pattern_holds(pattern, file))
-            return true;
-    }
-    return false;
-}
-
-/* Whether an output would replace what is read: an input, one of its pictures, or the region. */
-static bool is_read(const struct bd_options *options, const struct bd_inputs *inputs,
-                    const char *path)
-{
-    char file[PATH_MAX], first[PATH_MAX];
-    first_file(file, path);
-    bool there = access(file, F_OK) == 0 || access(path, F_OK) == 0;
-    for (int i = 0; i < inputs->count; i++) {
-        const char *input = inputs->items[i];
-        first_file(first, input);
-        if (strcmp(file, first) == 0 || strcmp(path, input) == 0 ||
-            (there && (same_file(file, first) || same_file(path, input))) ||
-            is_picture(path, input))
-            return true;
-    }
-    return options->roi && (same_file(file, options->roi) || same_file(path, options->roi));
-}
 
 /* Whether writing to `path` would replace something: for a pattern, any picture of its names. An
  * output that is no picture has a name with %03d as it is. */
@@ -183,25 +134,33 @@ static enum bd_status check_scan(const struct bd_options *options)
     return BD_OK;
 }
 
-/* The output's file is not that of another one before it. */
+/* The output's file is not that of another one before it, nor is one of its pictures. */
 static enum bd_status check_same(const struct bd_options *options, int index, const char *path)
 {
-    char file[PATH_MAX], other[PATH_MAX];
     const char *name = bd_output_kinds[index]->name;
-    first_file(file, path);
     for (int i = 0; i < index; i++) {
         const char *before = bd_output_path(options, bd_output_kinds[i]);
-        if (!before)
+        if (!before || !bd_paths_meet(path, before))
             continue;
-        first_file(other, before);
-        if (same_file(file, other) && bd_output_is_stdout(bd_output_kinds[i], before))
+        if (bd_output_is_stdout(bd_output_kinds[i], before))
             return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: --%s has stdout; give one of them a file",
                            name, path, bd_output_kinds[i]->name);
-        if (same_file(file, other) && strncmp(file, "/dev/", 5) != 0)
-            return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: is the file of --%s too", name, path,
-                           bd_output_kinds[i]->name);
+        bool patterns = bd_image_pattern_is(path) || bd_image_pattern_is(before);
+        if (strncmp(path, "/dev/", 5) != 0)
+            return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: %s of --%s too", name, path,
+                           patterns ? "has a name" : "is the file", bd_output_kinds[i]->name);
     }
     return BD_OK;
+}
+
+/* Nothing that is read is replaced. */
+static enum bd_status check_reads(const struct bd_options *options, const struct bd_inputs *inputs,
+                                  const struct bd_output_kind *kind)
+{
+    const struct bd_reads reads = { .inputs = (const char *const *)inputs->items,
+                                    .count = inputs->count,
+                                    .roi = options->roi };
+    return bd_reads_check(&reads, kind->name, bd_output_path(options, kind));
 }
 
 /* What concerns all exports alike. */
@@ -227,11 +186,9 @@ static enum bd_status check_outputs(const struct bd_options *options,
         if (bd_output_kinds[i]->folder && bd_image_pattern_is(path))
             return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: only names of pictures have a number", name,
                            path);
-        if (file && is_read(options, inputs, path))
-            return bd_fail(BD_ERROR_ARGUMENT,
-                           "--%s %s: is the input itself, one of its pictures, or the region", name,
-                           path);
-        status = check_same(options, i, path);
+        status = file ? check_reads(options, inputs, bd_output_kinds[i]) : BD_OK;
+        if (!status)
+            status = check_same(options, i, path);
         if (file && !status)
             status = ask(options, bd_output_kinds[i], path);
     }

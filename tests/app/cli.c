@@ -100,6 +100,14 @@ static void bad_input_is_one_line(void **state)
         { "$B export p%04d.png --plate plink.png -y", 1, "one of its pictures" },
         { "$B export in.mkv --roi p0001.png --plate p0001.png -y", 1, "or the region" },
         { "$B export in.mkv --mask m.mkv --overlay m.mkv", 1, "is the file of --mask too" },
+        { "$B export p%04d.png --roi plink.png --mask p%04d.png -y", 1, "one of its pictures" },
+        { "$B export in.mkv --roi p0002.png --mask p%04d.png -y", 1, "or the region" },
+        { "$B export rest.mkv.part --mask rest.mkv", 1,
+          "--mask rest.mkv: rest.mkv.part, as which it is written, is the input itself" },
+        { "$B export in.mkv --mask q%04d.png --overlay q%d.png", 1,
+          "--overlay q%d.png: has a name of --mask too\n" },
+        { "$B export in.mkv --mask q%04d.png --plate q1000.png", 1,
+          "--plate q1000.png: has a name of --mask too\n" },
         { "$B export in.mkv --mask text.mp4", 1, "exists; give -y" },
         { "$B export in.mkv --mask text.mp4 -n", 1, "exists; give -y" },
         { "$B export in.mkv --mask m.mkv --roi nosuch.png", 1, "nosuch.png" },
@@ -123,7 +131,7 @@ static void bad_input_is_one_line(void **state)
                 "$B export 'synth:easy?frames=30' --overlay in.mkv && "
                 "$B export in.mkv --overlay whole.mp4 && "
                 "head -c 500 whole.mp4 > stub.mp4; ln -s in.mkv link.mkv; "
-                "cp in.mkv ./-dash.mkv; printf 'ffconcat version 1.0\\n"
+                "cp in.mkv ./-dash.mkv; cp in.mkv rest.mkv.part; printf 'ffconcat version 1.0\\n"
                 "file in.mkv' >list.txt; printf '#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n"
                 "in.mkv\n#EXT-X-ENDLIST\n' >list.m3u8; "
                 "$B export 'synth:easy?frames=3' --background p%04d.png && "
