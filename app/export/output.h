@@ -11,6 +11,7 @@
 struct bd_activity;
 struct bd_clip_plan;
 struct bd_output_kind;
+struct bd_reads;
 
 /* What an output is opened with; all of it stays until the output is closed. */
 struct bd_output_setup {
@@ -36,6 +37,9 @@ struct bd_output_kind {
     /* Of outputs of several files: whether one would be replaced, whose name `path` then is. NULL:
      * the path that is given is that of the file. */
     bool (*replaces)(char path[PATH_MAX], const struct bd_options *options);
+    /* Likewise whether one may take the name of something that is read; NULL as above. */
+    bool (*takes_read)(char path[PATH_MAX], const struct bd_options *options,
+                       const struct bd_reads *reads);
     /* On failure nothing stays open. */
     enum bd_status (*open)(void **output, const char *path, const struct bd_output_setup *setup);
     /* The next frame; `activity` (app/activity/activity.h) has seen it. It is NULL where the output

@@ -157,9 +157,15 @@ static enum bd_status check_same(const struct bd_options *options, int index, co
 static enum bd_status check_reads(const struct bd_options *options, const struct bd_inputs *inputs,
                                   const struct bd_output_kind *kind)
 {
+    char file[PATH_MAX];
     const struct bd_reads reads = { .inputs = (const char *const *)inputs->items,
                                     .count = inputs->count,
                                     .roi = options->roi };
+    if (kind->takes_read && kind->takes_read(file, options, &reads))
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "--%s %s: one of its files may be %s, which is the input itself, one of "
+                       "its pictures, or the region",
+                       kind->name, bd_output_path(options, kind), file);
     return bd_reads_check(&reads, kind->name, bd_output_path(options, kind));
 }
 

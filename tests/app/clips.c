@@ -357,6 +357,48 @@ static void no_file_is_replaced_unasked(void **state)
     assert_int_equal(cli_run(*state, "grep -q '^old$' c/film.0001.mp4"), 1);
 }
 
+/* Not even asked for: another input, an input by a second name, the region, a sequence's picture.
+ */
+static void nothing_that_is_read_is_replaced(void **state)
+{
+    static const struct {
+        const char *make, *arguments, *line;
+    } rows[] = {
+        { "cp c/a.mp4 c/a.0001.mp4", "c/a.mp4 c/a.0001.mp4 -o c --clips .",
+          "--clips c/.: one of its files may be c/./a.0001.mp4, which is " },
+        { "cp c/a.mp4 c/a.0001.mp4", "c/a.mp4 c/a.0001.mp4 --join --clips c",
+          "--clips c: one of its files may be c/a.0001.mp4, which is " },
+        { "ln -s a.mp4 c/a.0002.mp4", "c/a.mp4 --clips c/",
+          "--clips c/: one of its files may be c/a.0002.mp4, which is " },
+        { "ffmpeg -v error -i c/a.mp4 -frames:v 1 c/a.0003.jpg",
+          "c/a.mp4 --roi c/a.0003.jpg --clips c",
+          "--clips c: one of its files may be c/a.0003.jpg, which is " },
+        { "ffmpeg -v error -i c/a.mp4 -frames:v 9 c/in.%04d.jpg",
+          "c/in.%04d.jpg --clip-mode encode --clips c",
+          "--clips c: one of its files may be c/in.0001.jpg, which is " },
+    };
+    char command[512], text[1024];
+    need_films();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(command, sizeof command,
+                 "rm -rf c && mkdir c && cp $F/film.mp4 c/a.mp4 && %s && sum c/* >before",
+                 rows[i].make);
+        assert_int_equal(cli_run(*state, command), 0);
+        snprintf(command, sizeof command, "$B export %s -y -q", rows[i].arguments);
+        assert_int_equal(cli_run(*state, command), 1);
+        cli_slurp(*state, "err", text, sizeof text);
+        assert_int_equal(cli_lines(text), 1);
+        assert_non_null(strstr(text, rows[i].line));
+        assert_int_equal(cli_run(*state, "sum c/* | cmp - before"), 0);
+    }
+    /* a picture of another kind is no clip's */
+    assert_int_equal(cli_run(*state, "mkdir d && $B export synth:easy?frames=9 --background "
+                                     "d/in.%04d.png -q && sum d/* >before && "
+                                     "$B export d/in.%04d.png --clips d -y -q && "
+                                     "sum d/*.png | cmp - before"),
+                     0);
+}
+
 static void a_scan_writes_nothing(void **state)
 {
     char text[2048];
@@ -493,6 +535,7 @@ int main(void)
         CLI_TEST(encoded_clips_are_exact),
         CLI_TEST(boxes_are_drawn_on_clips),
         CLI_TEST(no_file_is_replaced_unasked),
+        CLI_TEST(nothing_that_is_read_is_replaced),
         CLI_TEST(a_scan_writes_nothing),
         CLI_TEST(bad_use_is_refused),
         CLI_TEST(full_disks_leave_whole_clips),

@@ -1,4 +1,5 @@
 /* The output --clips: a film and a picture for each event. */
+#include <libavformat/avformat.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 #include "app/export/clips/plan.h"
 #include "app/export/output.h"
 #include "app/pipeline/settings.h"
+#include "app/reads.h"
 #include "video/output_file.h"
 
 static const double second = 1e9; /* nanoseconds */
@@ -241,6 +243,29 @@ static bool clips_replace(char path[PATH_MAX], const struct bd_options *options)
     return !options->scan_only && bd_clip_exists(path, options->clips, stem);
 }
 
+/* Whether a file that has the name of a clip is read, and has a name that one may get: those of
+ * films, and .jpg. */
+static bool is_read(const void *user, const char *path)
+{
+    const AVOutputFormat *format = av_guess_format(NULL, path, NULL);
+    bool other =
+        format && strcmp(format->name, "image2") == 0 && strcmp(strrchr(path, '.'), ".jpg") != 0;
+    return !other && bd_reads_hold(user, path);
+}
+
+/* Which events there will be is not known yet: any clip's name counts whose file is there, and the
+ * first picture's, which may be one of a sequence. */
+static bool clips_take_read(char path[PATH_MAX], const struct bd_options *options,
+                            const struct bd_reads *reads)
+{
+    char stem[bd_clip_stem_size];
+    if (options->scan_only)
+        return false;
+    bd_clip_own_stem(stem, options);
+    bd_clip_path(path, options->clips, stem, 1, "jpg");
+    return bd_reads_hold(reads, path) || bd_clip_find(path, options->clips, stem, is_read, reads);
+}
+
 /* Clips that are encoded need the pictures of the input. */
 static unsigned wants_pictures(const char *path, const struct bd_options *options,
                                const struct bd_clip_plan *clips)
@@ -255,6 +280,7 @@ const struct bd_output_kind bd_clips_output = { .name = "clips",
                                                 .wants_more = wants_pictures,
                                                 .folder = true,
                                                 .replaces = clips_replace,
+                                                .takes_read = clips_take_read,
                                                 .open = open_clips,
                                                 .write = write_clips,
                                                 .keep_old = keep_old,

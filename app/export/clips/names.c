@@ -89,17 +89,30 @@ static bool is_clip(const char *name, const char *stem)
     return digits >= 4 && extension[0] == '.' && extension[1] && !strchr(extension + 1, '.');
 }
 
-bool bd_clip_exists(char path[PATH_MAX], const char *folder, const char *stem)
+bool bd_clip_find(char path[PATH_MAX], const char *folder, const char *stem,
+                  bool (*wants)(const void *user, const char *path), const void *user)
 {
     DIR *entries = opendir(folder);
+    const char *slash = folder[0] && folder[strlen(folder) - 1] == '/' ? "" : "/";
     bool found = false;
     for (const struct dirent *entry; entries && !found && (entry = readdir(entries));) {
-        found = is_clip(entry->d_name, stem);
-        if (found)
-            snprintf(path, PATH_MAX, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/",
-                     entry->d_name);
+        if (!is_clip(entry->d_name, stem))
+            continue;
+        snprintf(path, PATH_MAX, "%s%s%s", folder, slash, entry->d_name);
+        found = wants(user, path);
     }
     if (entries)
         closedir(entries);
     return found;
+}
+
+static bool any(const void *user, const char *path)
+{
+    (void)user, (void)path;
+    return true;
+}
+
+bool bd_clip_exists(char path[PATH_MAX], const char *folder, const char *stem)
+{
+    return bd_clip_find(path, folder, stem, any, NULL);
 }

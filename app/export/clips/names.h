@@ -20,8 +20,12 @@ void bd_clip_own_stem(char stem[bd_clip_stem_size], const struct bd_options *opt
 void bd_clip_path(char path[PATH_MAX], const char *folder, const char *stem, int64_t number,
                   const char *extension);
 
-/* Whether the folder has a file with the name of a clip of this input, of any number and extension.
- * `path` is then one of them. */
+/* Whether the folder has a file with the name of a clip of this input, of any number and extension,
+ * that `wants` accepts. `path` is then one of them. */
+bool bd_clip_find(char path[PATH_MAX], const char *folder, const char *stem,
+                  bool (*wants)(const void *user, const char *path), const void *user);
+
+/* Whether it has any. */
 bool bd_clip_exists(char path[PATH_MAX], const char *folder, const char *stem);
 
 #endif
