@@ -6,6 +6,7 @@
 #include "app/interrupt.h"
 #include "app/pipeline/pipeline.h"
 #include "app/pipeline/settings.h"
+#include "app/reads.h"
 #include "app/view/actions.h"
 #include "app/view/session.h"
 #include "base/clock.h"
@@ -254,11 +255,22 @@ static void run_session(struct bd_view_session *view)
     pthread_join(watcher, NULL);
 }
 
+/* The screenshot replaces nothing that is read. */
+static enum bd_status check_screenshot(const struct bd_options *options)
+{
+    const struct bd_reads reads = { .inputs = options->arguments, .count = 1, .roi = options->roi };
+    return options->screenshot ? bd_reads_check(&reads, "screenshot", options->screenshot) : BD_OK;
+}
+
 int bd_view_run(const struct bd_options *options)
 {
     struct bd_view_session view = { .options = options,
                                     .pane = (enum bd_pane)options->pane,
                                     .overlay = true };
+    if (check_screenshot(options) != BD_OK) {
+        fprintf(stderr, "backdrop: %s\n", bd_error_detail());
+        return BD_VIEW_NO_START;
+    }
     if (bd_view_display_open() == BD_OK)
         run_session(&view);
     else

@@ -405,6 +405,32 @@ static void bad_starts(void **state)
     }
 }
 
+/* A screenshot replaces no film, no region and no picture of a sequence. */
+static void a_screenshot_replaces_nothing_that_is_read(void **state)
+{
+    static const char *const cases[] = {
+        "view film.mkv --frames 2 --screenshot film.mkv",
+        "view film.mkv --frames 2 --screenshot ./link.mkv",
+        "view film.mkv --frames 2 --roi p0001.png --screenshot p0001.png",
+        "view p%04d.png --frames 2 --screenshot p0003.png",
+    };
+    struct stage *stage = *state;
+    char line[512], command[PATH_MAX + 512];
+    snprintf(command, sizeof command,
+             "cd '%s' && '%s' export 'synth:easy?frames=9&size=160x120' --overlay film.mkv "
+             "--background p%%04d.png -q && ln -s film.mkv link.mkv && sum film.mkv p* >before",
+             stage->folder, stage->program);
+    assert_int_equal(system(command), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        start(stage, "SDL_VIDEODRIVER=dummy", cases[i]);
+        finish(stage, 1);
+        assert_int_equal(count_lines(stage, line, sizeof line), 1);
+        assert_non_null(strstr(line, ": is the input itself, one of its pictures, or the region"));
+    }
+    snprintf(command, sizeof command, "cd '%s' && sum film.mkv p* | cmp - before", stage->folder);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
     if (!getenv("BACKDROP")) {
@@ -426,6 +452,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(short_input_ends_the_run, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(works_without_a_font, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(bad_starts, open_stage, close_stage),
+        cmocka_unit_test_setup_teardown(a_screenshot_replaces_nothing_that_is_read, open_stage,
+                                        close_stage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
