@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/reads.h"
 #include "video/input/reader.h"
 #include "video/output/writer.h"
 
@@ -150,6 +151,25 @@ int64_t bd_sequence_length(const char *folder)
     if (is_scene(folder))
         return scene_of(folder) ? scene_of(folder)->frame_count : 0;
     return find_numbered(&input, folder, "input") ? 0 : input.count;
+}
+
+bool bd_sequence_has(const char *folder, const char *path)
+{
+    static const char *const folders[] = { "input", "groundtruth" };
+    static const char *const files[] = { "ROI.bmp", "temporalROI.txt", "gt/gt.txt" };
+    char file[PATH_MAX];
+    struct bd_numbered pictures;
+    bool has = false;
+    if (is_scene(folder))
+        return false;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders && !has; i++)
+        has =
+            !find_numbered(&pictures, folder, folders[i]) && bd_paths_meet(path, pictures.pattern);
+    for (size_t i = 0; i < sizeof files / sizeof *files && !has; i++) {
+        join_existing(file, folder, files[i]);
+        has = *file && bd_paths_meet(path, file);
+    }
+    return has;
 }
 
 void bd_sequence_close(struct bd_sequence *sequence)

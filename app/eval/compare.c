@@ -7,17 +7,17 @@
 
 #include "video/output/writer.h"
 
-/* The folder with the masks of the sequence; `path` has PATH_MAX bytes. */
-static enum bd_status find_folder(char *path, const char *folder,
-                                  const struct bd_sequence *sequence, bool alone)
+enum bd_status bd_eval_masks_find(char *path, const char *folder, const char *sequence, bool alone)
 {
     char name[NAME_MAX + 1];
-    bd_sequence_name(sequence->folder, 2, name);
-    if (bd_subfolder(path, folder, name) || bd_subfolder(path, folder, sequence->name))
+    bd_sequence_name(sequence, 2, name);
+    if (bd_subfolder(path, folder, name))
+        return BD_OK;
+    bd_sequence_name(sequence, 1, name);
+    if (bd_subfolder(path, folder, name))
         return BD_OK;
     if (!alone)
-        return bd_fail(BD_ERROR_IO, "%s: not there, so no masks of %s to score", path,
-                       sequence->name);
+        return bd_fail(BD_ERROR_IO, "%s: not there, so no masks of %s to score", path, name);
     snprintf(path, PATH_MAX, "%s", folder);
     return BD_OK;
 }
@@ -50,7 +50,7 @@ enum bd_status bd_eval_masks_open(struct bd_eval_masks *masks, const char *folde
 {
     char path[PATH_MAX];
     *masks = (struct bd_eval_masks){ 0 };
-    enum bd_status status = find_folder(path, folder, sequence, alone);
+    enum bd_status status = bd_eval_masks_find(path, folder, sequence->folder, alone);
     if (!status)
         status = bd_numbered_find(&masks->files, path);
     if (status)

@@ -10,12 +10,16 @@ struct bd_eval_masks {
     struct bd_frame mask;     /* the last read, BD_GRAY8 */
 };
 
-/* Finds the masks for `sequence` in the results `folder`: in FOLDER/CATEGORY/NAME, the layout of
- * changedetection.net, where CATEGORY is the folder of the sequence; in FOLDER/NAME, as --masks
- * writes them; or, if `alone`, in FOLDER itself. A mask has the number of its input, with one
- * exception: if the masks are numbered from 1 and equally many inputs from 0, as export does for
- * sequences of SBI2015, the first mask belongs to the first input. With `all`, each frame that is
- * scored must have a mask. BD_ERROR_IO, BD_ERROR_FORMAT, BD_ERROR_MEMORY. */
+/* Finds where the results `folder` has the masks of the sequence in the folder `sequence`: in
+ * FOLDER/CATEGORY/NAME, the layout of changedetection.net, where CATEGORY is the folder of the
+ * sequence; in FOLDER/NAME, as --masks writes them; or, if `alone`, in FOLDER itself. `path` has
+ * PATH_MAX bytes. BD_ERROR_IO. */
+enum bd_status bd_eval_masks_find(char *path, const char *folder, const char *sequence, bool alone);
+
+/* Finds the masks for `sequence` there. A mask has the number of its input, with one exception: if
+ * the masks are numbered from 1 and equally many inputs from 0, as export does for sequences of
+ * SBI2015, the first mask belongs to the first input. With `all`, each frame that is scored must
+ * have a mask. BD_ERROR_IO, BD_ERROR_FORMAT, BD_ERROR_MEMORY. */
 enum bd_status bd_eval_masks_open(struct bd_eval_masks *masks, const char *folder,
                                   const struct bd_sequence *sequence, bool alone, bool all);
 void bd_eval_masks_close(struct bd_eval_masks *masks);

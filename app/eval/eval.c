@@ -1,15 +1,13 @@
 #include "app/commands.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "app/eval/objects_report.h"
+#include "app/eval/output_checks.h"
 #include "app/eval/plan.h"
 #include "app/eval/report.h"
 #include "app/eval/sheet.h"
@@ -140,35 +138,6 @@ static enum bd_status run_jobs(struct bd_eval_plan *plan, bool *whole, double *s
     return status;
 }
 
-/* Checks before the work begins that the file can be written. */
-static enum bd_status check_output(const struct bd_options *options, const char *name,
-                                   const char *path)
-{
-    char folder[PATH_MAX];
-    const char *target = path;
-    if (!path)
-        return BD_OK;
-    bool exists = access(path, F_OK) == 0;
-    if (exists && options->overwrite == BD_OVERWRITE_NO)
-        return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: exists, and -n was given", name, path);
-    if (!exists) {
-        const char *slash = strrchr(path, '/');
-        snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1,
-                 slash ? path : ".");
-        target = folder;
-    }
-    return access(target, W_OK) ? bd_fail(BD_ERROR_IO, "--%s %s: %s", name, path, strerror(errno))
-                                : BD_OK;
-}
-
-static enum bd_status check_sheet(const char *path)
-{
-    const char *dot = path ? strrchr(path, '.') : NULL;
-    if (!path || (dot && (strcasecmp(dot, ".png") == 0 || strcasecmp(dot, ".jpg") == 0)))
-        return BD_OK;
-    return bd_fail(BD_ERROR_ARGUMENT, "--contact-sheet %s: must end in .png or .jpg", path);
-}
-
 /* The exit status if nothing was scored: that of the first failure. */
 static int nothing_scored(const struct bd_eval_plan *plan)
 {
@@ -235,13 +204,11 @@ static int evaluate(struct bd_eval_plan *plan)
 int bd_eval_run(const struct bd_options *options)
 {
     struct bd_eval_plan plan;
-    enum bd_status status = check_output(options, "json", options->json);
-    if (!status)
-        status = check_output(options, "contact-sheet", options->contact_sheet);
-    if (!status)
-        status = check_sheet(options->contact_sheet);
+    enum bd_status status = bd_eval_outputs_check(options);
     if (!status)
         status = bd_eval_plan_make(&plan, options);
+    if (!status && (status = bd_eval_reads_check(&plan)) != BD_OK)
+        bd_eval_plan_free(&plan);
     if (status) {
         fprintf(stderr, "backdrop: %s\n", bd_error_detail());
         return 1;

@@ -18,13 +18,6 @@ enum { few_jobs = 4 };
 /* Frames of a contact sheet, over all its sequences, and of one sequence. */
 enum { sheet_rows = 24, most_rows = 6 };
 
-static bool same_folder(const char *a, const char *b)
-{
-    struct stat info_a, info_b;
-    return stat(a, &info_a) == 0 && stat(b, &info_b) == 0 && info_a.st_dev == info_b.st_dev &&
-           info_a.st_ino == info_b.st_ino;
-}
-
 static struct bd_eval_job *new_job(struct bd_eval_plan *plan, const char *folder)
 {
     struct bd_eval_job *jobs = realloc(plan->jobs, ((size_t)plan->count + 1) * sizeof *jobs);
@@ -43,7 +36,7 @@ static enum bd_status add_sequence(void *user, const char *folder)
 {
     struct bd_eval_plan *plan = user;
     for (int i = 0; i < plan->count; i++)
-        if (same_folder(plan->jobs[i].folder, folder)) {
+        if (bd_same_folder(plan->jobs[i].folder, folder)) {
             bd_log(BD_LOG_WARNING, "%s: asked for twice, scored once", folder);
             return BD_OK;
         }
@@ -113,7 +106,7 @@ static enum bd_status find_peers(struct bd_eval_plan *plan)
             errno = ENOTDIR;
         if (stat(peer->folder, &info) || !S_ISDIR(info.st_mode))
             return bd_fail(BD_ERROR_IO, "--compare %s: %s", peer->folder, strerror(errno));
-        if (setup->options->masks && same_folder(peer->folder, setup->options->masks))
+        if (setup->options->masks && bd_same_folder(peer->folder, setup->options->masks))
             return bd_fail(BD_ERROR_ARGUMENT, "--compare %s: is the folder of --masks too",
                            peer->folder);
         bd_sequence_name(peer->folder, 1, peer->name);

@@ -366,6 +366,52 @@ static void bad_options_end_it_at_once(void **state)
     assert_true(has(folder, "r.json", "\"error\": \"nosuch: No such file or directory\""));
 }
 
+/* No output replaces what is read: a line, and nothing is written. */
+static void nothing_that_is_read_is_replaced(void **state)
+{
+    static const struct {
+        const char *options, *line;
+    } rows[] = {
+        { "--json s/input/in000001.png",
+          "--json s/input/in000001.png: is a file of the sequence s\n" },
+        { "--json ./s/../link.png", "--json ./s/../link.png: is a file of the sequence s\n" },
+        { "--contact-sheet s/groundtruth/gt000002.png", ": is a file of the sequence s\n" },
+        { "--contact-sheet s/input/in000099.png", ": is a file of the sequence s\n" },
+        { "--json s/temporalROI.txt", ": is a file of the sequence s\n" },
+        { "--json s/ROI.bmp", ": is a file of the sequence s\n" },
+        { "--roi roi.png --contact-sheet roi.png", "--contact-sheet roi.png: is the region\n" },
+        { "--compare m --contact-sheet m/s/bin000003.png",
+          "--contact-sheet m/s/bin000003.png: is a mask of --compare m\n" },
+        { "--compare m/s --masks m", "--compare m/s: is the folder of --masks too\n" },
+    };
+    const char *folder = *state;
+    make_sequence(folder, "s", 1);
+    write_text(folder, "s/temporalROI.txt", "1 40\n");
+    write_roi(folder);
+    assert_int_equal(cli_run(folder, "mv ROI.bmp s && ln -s s/input/in000002.png link.png && "
+                                     "cp s/input/in000001.png roi.png && mkdir -p m/s && "
+                                     "for i in s/groundtruth/*; do cp $i "
+                                     "m/s/bin${i#s/groundtruth/gt}; done && "
+                                     "find s m *.png -type f | xargs sum >before"),
+                     0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char command[512];
+        snprintf(command, sizeof command, "$B eval s %s -y", rows[i].options);
+        assert_int_equal(cli_run(folder, command), 1);
+        assert_true(has(folder, "err", rows[i].line));
+        char *err = slurp(folder, "err");
+        assert_int_equal(cli_lines(err), 1);
+        free(err);
+    }
+    assert_int_equal(cli_run(folder, "find s m *.png -type f | xargs sum | cmp - before"), 0);
+    /* a sequence that cannot be scored is not replaced either; what is beside it may be written */
+    assert_int_equal(cli_run(folder, "rm s/groundtruth/*; $B eval s --json s/input/in000001.png"),
+                     1);
+    assert_int_equal(cli_run(folder, "$B eval s --json s/r.json -q; test $? = 2 && test -s "
+                                     "s/r.json"),
+                     0);
+}
+
 /* Ctrl-C after the first sequence: its results are written, and how far the second had come. */
 static void interruption_keeps_what_is_scored(void **state)
 {
@@ -473,6 +519,7 @@ int main(void)
         CLI_TEST(same_names_are_told_apart),
         CLI_TEST(failures_leave_the_others),
         CLI_TEST(bad_options_end_it_at_once),
+        CLI_TEST(nothing_that_is_read_is_replaced),
         CLI_TEST(interruption_keeps_what_is_scored),
         CLI_TEST(the_bar_is_for_terminals),
         CLI_TEST(the_sheet_has_all_columns),
