@@ -99,11 +99,11 @@ static enum bd_status open_run(struct run *run)
     enum bd_status status = bd_sequence_open(&run->sequence, job->folder);
     if (status)
         return status;
-    open_peers(run);
     run->options = *setup->options;
     run->options.threads = setup->threads;
     run->options.arguments[0] = run->sequence.input.pattern;
     run->options.argument_count = 1;
+    open_peers(run);
     if (run->options.masks)
         status = make_folders(&run->options, job->name);
     if (!status && run->options.objects)

@@ -225,6 +225,29 @@ static void others_are_scored_by_the_same_rules(void **state)
                 (double)(scored_above - moving_above));
 }
 
+/* Of a part of a sequence, only the masks of that part are needed. Pictures come 25 a second. */
+static void a_part_needs_the_masks_of_that_part(void **state)
+{
+    const char *folder = *state;
+    make_sequence(folder, "s", 1);
+    assert_int_equal(cli_run(folder, "mkdir m && for i in $(seq 11 35); do "
+                                     "cp s/groundtruth/gt0000$i.png m/bin0000$i.png; done"),
+                     0);
+    assert_int_equal(cli_run(folder, "$B eval s --compare m --start 0.4 --duration 1 --json r.json "
+                                     "--progress none"),
+                     0);
+    assert_true(number_of(folder, "r.json", "s", "frames") == 25);
+    assert_true(number_of(folder, "r.json", "m", "frames") == 25);
+    assert_true(number_of(folder, "r.json", "m", "f_measure") == 1);
+    /* of which none may be missing */
+    assert_int_equal(cli_run(folder, "$B eval s --compare m --start 0.4 --progress none"), 3);
+    assert_true(has(folder, "err", "m/bin000036.png"));
+    assert_int_equal(cli_run(folder, "$B eval s --compare m --duration 1 --progress none"), 3);
+    assert_true(has(folder, "err", "m/bin000001.png"));
+    assert_int_equal(cli_run(folder, "$B eval s --compare m --progress none"), 3);
+    assert_true(has(folder, "err", "m/bin000001.png and 14 more are missing"));
+}
+
 /* `export --mask bin%06d.png` counts from 1 as ffmpeg does, whatever the inputs count from; those
  * masks are scored with the right inputs. */
 static void exported_masks_have_cdnet_names(void **state)
@@ -515,6 +538,7 @@ int main(void)
         CLI_TEST(a_live_start_scores_less),
         CLI_TEST(own_masks_score_the_same),
         CLI_TEST(others_are_scored_by_the_same_rules),
+        CLI_TEST(a_part_needs_the_masks_of_that_part),
         CLI_TEST(exported_masks_have_cdnet_names),
         CLI_TEST(same_names_are_told_apart),
         CLI_TEST(failures_leave_the_others),
