@@ -214,6 +214,24 @@ void bd_libav_decoder_close(AVCodecContext **decoder, struct bd_device *device)
     bd_device_waits(device, false);
 }
 
+enum bd_status bd_libav_check_first(enum bd_status status, const AVFrame *first,
+                                    const AVCodecContext *decoder, const struct bd_libav_input *in,
+                                    const char *hwaccel, int64_t damaged)
+{
+    const char *codec = avcodec_get_name(decoder->codec_id);
+    if (status == BD_END)
+        return bd_fail(BD_ERROR_FORMAT,
+                       "'%s': none of its video (%s) could be decoded; %lld packets or frames are "
+                       "damaged",
+                       in->name, codec, (long long)damaged);
+    if (status == BD_OK && hwaccel && !first->hw_frames_ctx && strcmp(hwaccel, "auto") != 0)
+        return bd_fail(BD_ERROR_UNSUPPORTED,
+                       "%s cannot decode this kind of %s ('%s'); leave the "
+                       "option out to decode on the CPU",
+                       hwaccel, codec, in->name);
+    return status;
+}
+
 struct bd_turn bd_libav_turn(const struct bd_libav_input *in, const AVFrame *first)
 {
     const AVFrameSideData *of_frame = av_frame_get_side_data(first, AV_FRAME_DATA_DISPLAYMATRIX);

@@ -38,6 +38,13 @@ void bd_libav_decoder_close(AVCodecContext **decoder, struct bd_device *device);
  * BD_ERROR_BACKEND. */
 enum bd_status bd_libav_fetch(AVFrame *to, const AVFrame *picture, const char *name);
 
+/* What opening returns where decoding the first frame has returned `status`. BD_END becomes
+ * BD_ERROR_FORMAT: there is none, and so many packets or frames are damaged. A device that was
+ * named but has not decoded the frame is BD_ERROR_UNSUPPORTED. */
+enum bd_status bd_libav_check_first(enum bd_status status, const AVFrame *first,
+                                    const AVCodecContext *decoder, const struct bd_libav_input *in,
+                                    const char *hwaccel, int64_t damaged);
+
 /* How the pictures are to be turned: by the display matrix of the first frame, or else of the
  * stream. An angle that is not made of quarter turns is logged and left out. */
 struct bd_turn bd_libav_turn(const struct bd_libav_input *in, const AVFrame *first);

@@ -383,17 +383,7 @@ static enum bd_status open_first(struct libav_source *s, const char *input,
     if (status != BD_OK)
         return status;
     status = restart(s);
-    if (status == BD_END)
-        return bd_fail(BD_ERROR_FORMAT,
-                       "'%s': none of its video (%s) could be decoded; %lld packets or frames are "
-                       "damaged",
-                       input, avcodec_get_name(s->decoder->codec_id), (long long)s->damaged);
-    if (status == BD_OK && hwaccel && !s->frame->hw_frames_ctx && strcmp(hwaccel, "auto") != 0)
-        return bd_fail(BD_ERROR_UNSUPPORTED,
-                       "%s cannot decode this kind of %s ('%s'); leave the "
-                       "option out to decode on the CPU",
-                       hwaccel, avcodec_get_name(s->decoder->codec_id), input);
-    return status;
+    return bd_libav_check_first(status, s->frame, s->decoder, &s->input, hwaccel, s->damaged);
 }
 
 static enum bd_status libav_open(struct bd_source **source, const char *input,
