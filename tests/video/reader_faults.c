@@ -233,6 +233,59 @@ static void test_restarted_clock(void **state)
     free_clip(&clip);
 }
 
+/* The frame of `joined` that comes first at or after so many tenths of a second, read by `reader`
+ * next. */
+static void assert_frame_at(struct bd_reader *reader, const struct clip *joined, int tenths)
+{
+    const int number = (tenths * 25 + 9) / 10;
+    struct bd_frame frame = { 0 };
+    if (bd_reader_read(reader, &frame) != BD_OK)
+        fail_msg("%d tenths: %s", tenths, bd_error_detail());
+    if (frame.index != number || frame.pts != joined->pts[number])
+        fail_msg("%d tenths: frame %d at %d, not %d at %d", tenths, (int)frame.index,
+                 (int)frame.pts, number, (int)joined->pts[number]);
+    size_t row = (size_t)frame.width * 3;
+    for (int y = 0; y < frame.height; y++)
+        assert_memory_equal(frame.data + y * frame.stride, clip_frame(joined, number) + row * y,
+                            row);
+    bd_frame_destroy(&frame);
+}
+
+/* Files of MPEG-TS one behind the other: each counts its times from the same one. Any of them may
+ * be the longest, and of another rate of bits. */
+static void test_start_behind_restart(void **state)
+{
+    (void)state;
+    static const char *const lengths[][3] = {
+        { "2", "2", "" }, { "0.4", "4", "" }, { "4", "0.4", "" }, { "1", "3", "2" }
+    };
+    static const int starts[] = { 39, 21, 2, 25, 30, 10, 43, 5, 19, 3, 41 };
+    need_ffmpeg();
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        shell("rm -f joined.ts");
+        for (int k = 0; k < 3 && lengths[i][k][0]; k++)
+            assert_int_equal(shell(FFMPEG "-f lavfi -i testsrc2=size=160x120:rate=25:duration=%s "
+                                          "-vf hue=h=%d " X264 "-qp %d piece.ts && "
+                                          "cat piece.ts >>joined.ts",
+                                   lengths[i][k], 90 * k, k == 0 ? 20 : 26),
+                             0);
+        struct clip joined = read_input(in_scratch("joined.ts"), plain);
+        struct bd_reader *moving = open_input(in_scratch("joined.ts"), plain);
+        for (size_t k = 0; k < sizeof starts / sizeof *starts; k++) {
+            if (starts[k] * 5 / 2 + 1 >= joined.count)
+                continue;
+            struct bd_reader *reader = open_input(
+                in_scratch("joined.ts"), (struct bd_reader_options){ .start = starts[k] / 10.0 });
+            assert_frame_at(reader, &joined, starts[k]);
+            bd_reader_close(&reader);
+            assert_int_equal(bd_reader_seek(moving, starts[k] / 10.0), BD_OK);
+            assert_frame_at(moving, &joined, starts[k]);
+        }
+        bd_reader_close(&moving);
+        free_clip(&joined);
+    }
+}
+
 static void count_narrow(void *user, enum bd_log_level level, const char *message)
 {
     (void)user;
@@ -595,19 +648,13 @@ static void test_hardware(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_restarted_clock),
-        cmocka_unit_test(test_narrow),
-        cmocka_unit_test(test_refers_elsewhere),
-        cmocka_unit_test(test_corrupt),
-        cmocka_unit_test(test_no_index),
-        cmocka_unit_test(test_repeated_times),
-        cmocka_unit_test(test_pipes),
-        cmocka_unit_test(test_interrupted),
-        cmocka_unit_test(test_bad_inputs),
-        cmocka_unit_test(test_bad_options),
-        cmocka_unit_test(test_unreadable),
+        cmocka_unit_test(test_truncated),       cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_restarted_clock), cmocka_unit_test(test_start_behind_restart),
+        cmocka_unit_test(test_narrow),          cmocka_unit_test(test_refers_elsewhere),
+        cmocka_unit_test(test_corrupt),         cmocka_unit_test(test_no_index),
+        cmocka_unit_test(test_repeated_times),  cmocka_unit_test(test_pipes),
+        cmocka_unit_test(test_interrupted),     cmocka_unit_test(test_bad_inputs),
+        cmocka_unit_test(test_bad_options),     cmocka_unit_test(test_unreadable),
         cmocka_unit_test(test_hardware),
     };
     return cmocka_run_group_tests(tests, create_scratch, remove_scratch);

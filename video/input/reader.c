@@ -26,6 +26,10 @@ struct bd_reader {
     bool follows;   /* the next frame comes after the one before, without a seek */
     bool bumped;    /* a timestamp was moved: logged */
     bool restarted; /* the sender's clock started anew: logged */
+    bool anew;      /* it is known that it does, somewhere: a time is no place to seek to */
+    bool asked;     /* the source was asked for that */
+    bool jumping;   /* the source may be elsewhere than at the time that it says */
+    bool counted;   /* all frames were read from the first one on: index and shift are exact */
     int64_t step;   /* from the frame before to this one; 0 where none came before */
     int64_t shift;  /* what is added to the source's times since then */
     struct {
@@ -153,6 +157,9 @@ static void join_restart(struct bd_reader *r, int64_t last)
     int64_t joined = last + (r->step > 0 ? r->step : 1);
     r->shift += joined - r->pts;
     r->pts = joined;
+    r->anew = true;
+    if (r->jumping)
+        return;
     if (!r->restarted)
         bd_log(BD_LOG_WARNING, "'%s': its clock started anew at frame %lld; times go on from there",
                r->name, (long long)r->index + 1);
@@ -197,28 +204,64 @@ static enum bd_status advance_to(struct bd_reader *r, int64_t target, int64_t wa
     return status;
 }
 
-static enum bd_status go_to(struct bd_reader *r, int64_t target)
+/* Moves the source to `target`, or to the first frame of all. */
+static enum bd_status move_source(struct bd_reader *r, int64_t target)
 {
-    enum bd_status status;
-    bool jump = r->info.seekable;
-    if (!jump && (r->ended || (r->last_pts != INT64_MIN && target <= r->last_pts)))
+    r->pending = r->ended = r->follows = false;
+    r->shift = r->step = 0;
+    return r->source->ops->seek(r->source, target);
+}
+
+/* Goes there by reading. Frames are counted, and times go on where the clock starts anew. In an
+ * input that can seek, what is behind begins with the first frame. */
+static enum bd_status read_to(struct bd_reader *r, int64_t target)
+{
+    enum bd_status status = BD_OK;
+    bool behind = r->ended || (r->last_pts != INT64_MIN && target <= r->last_pts);
+    if (!r->info.seekable && behind)
         return bd_fail(BD_ERROR_UNSUPPORTED, "cannot go back in a %s input: it is not seekable",
                        r->info.container);
-    if (jump) {
-        r->pending = r->ended = r->follows = false;
-        r->shift = r->step = 0;
-        status = r->source->ops->seek(r->source, target);
-        if (status != BD_OK)
-            return status;
+    behind |= !r->counted || (r->pending && r->index > 0 && target < r->pts);
+    if (r->info.seekable && behind) {
+        status = move_source(r, INT64_MIN);
+        r->index = -1;
+        r->counted = true;
     }
     r->last_pts = INT64_MIN;
-    status = advance_to(r, target, jump ? target : INT64_MIN); /* else frames are counted */
+    return status ? status : advance_to(r, target, INT64_MIN);
+}
+
+/* Goes there by the source's times. */
+static enum bd_status jump_to(struct bd_reader *r, int64_t target)
+{
+    enum bd_status status = move_source(r, target);
     if (status != BD_OK)
         return status;
-    int64_t index = jump ? index_at(r, r->pts) : -1;
+    r->last_pts = INT64_MIN;
+    r->counted = false;
+    r->jumping = true;
+    status = advance_to(r, target, target);
+    r->jumping = false;
+    if (status != BD_OK)
+        return status;
+    int64_t index = index_at(r, r->pts);
     if (index >= 0)
         r->index = index;
     return BD_OK;
+}
+
+static enum bd_status go_to(struct bd_reader *r, int64_t target)
+{
+    if (r->info.seekable && !r->anew && !r->asked && r->source->ops->restarts) {
+        r->asked = true;
+        r->anew = r->source->ops->restarts(r->source);
+        r->counted = false; /* the source has moved */
+    }
+    if (!r->info.seekable || r->anew)
+        return read_to(r, target);
+    enum bd_status status = jump_to(r, target);
+    bool doubtful = r->anew && (status == BD_OK || status == BD_END);
+    return doubtful ? read_to(r, target) : status;
 }
 
 static enum bd_status check_options(const char *input, const struct bd_reader_options *o)
@@ -289,6 +332,7 @@ enum bd_status bd_reader_open(struct bd_reader **reader, const char *input,
     r->interrupted = options->interrupted;
     r->user = options->user;
     r->index = -1;
+    r->counted = true;
     r->last_pts = INT64_MIN;
     memset(r->levels.lowest, 255, sizeof r->levels.lowest);
     status = bd_source_for(input, options)->open(&r->source, input, options, &r->info);
@@ -343,6 +387,7 @@ enum bd_status bd_reader_read_from(struct bd_reader *r, int64_t pts, struct bd_f
     int64_t index = ahead && pts > r->origin ? index_at(r, r->pts) : -1; /* some were left out */
     if (index >= 0)
         r->index = index;
+    r->counted &= !ahead;
     return bd_reader_read(r, frame);
 }
 

@@ -89,9 +89,9 @@ const struct bd_reader_info *bd_reader_get_info(const struct bd_reader *reader);
  * frame gets the least larger number (logged once). index counts from the first frame of the input;
  * after a seek, or a start in a file, it follows from the time and info.frame_rate and is exact at
  * a constant rate. Where times go back by more than a quarter of a second the sender has started
- * anew: its times then go on from the last frame (logged once). BD_END at the end; BD_ERROR_IO if
- * the source broke off, or if a file ends before the length that it states. One thread at a time.
- */
+ * anew: its times then go on from the last frame (logged once). Where that is known, a seek or a
+ * start reads from the beginning, and index is exact. BD_END at the end; BD_ERROR_IO if the source
+ * broke off, or if a file ends before the length that it states. One thread at a time. */
 enum bd_status bd_reader_read(struct bd_reader *reader, struct bd_frame *frame);
 
 /* As bd_reader_read, for the next frame whose pts is at least `pts`. The frames before it are not

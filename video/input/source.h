@@ -33,8 +33,14 @@ struct bd_source_ops {
     enum bd_status (*picture)(struct bd_source *source, struct bd_frame *frame);
 
     /* Goes to a place from which `next` delivers a frame with pts <= target, or the first frame
-     * of all; the nearer the better. Only called when info.seekable. */
+     * of all; the nearer the better. INT64_MIN: the first frame of all, also where others have its
+     * time. Only called when info.seekable. */
     enum bd_status (*seek)(struct bd_source *source, int64_t target);
+
+    /* Whether the clock starts anew within the input, so that a time may be there twice, as far as
+     * that can be known without a reading of all. A seek must follow. Only called when
+     * info.seekable. NULL: it is never known. */
+    bool (*restarts)(struct bd_source *source);
 
     /* NULL: nothing ever is. */
     int64_t (*damaged)(const struct bd_source *source);

@@ -277,7 +277,7 @@ static enum bd_status joined_seek(struct bd_source *base, int64_t target)
     if (status)
         return status == BD_END ? BD_OK : status;
     s->seen.count = 0;
-    status = s->source->ops->seek(s->source, to_piece(s, target));
+    status = s->source->ops->seek(s->source, target == INT64_MIN ? target : to_piece(s, target));
     if (!status || is_fatal(status))
         return status;
     note_fault(s, bd_error_detail(), "the rest of this piece is left out");

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "video/input/libav_clock.h"
 #include "video/input/libav_decoder.h"
 #include "video/input/libav_parallel.h"
 #include "video/input/packets_ahead.h"
@@ -275,14 +276,16 @@ static enum bd_status try_from_here(struct libav_source *s, int64_t target, bool
     return status == BD_END ? BD_OK : status;
 }
 
-/* Goes to the first frame, by its time or by the first byte, whichever works. */
-static enum bd_status rewind_input(struct libav_source *s)
+/* Goes to the first frame, by its time, if that is `sure`, or by the first byte, whichever works.
+ */
+static enum bd_status rewind_input(struct libav_source *s, bool sure)
 {
     AVFormatContext *format = s->input.format;
     int stream = s->input.stream->index;
     bool there = false;
     enum bd_status status = BD_OK;
-    if (s->timed && avformat_seek_file(format, stream, INT64_MIN, s->origin, s->origin, 0) >= 0)
+    if (sure && s->timed &&
+        avformat_seek_file(format, stream, INT64_MIN, s->origin, s->origin, 0) >= 0)
         status = try_from_here(s, s->origin, &there);
     if (status != BD_OK || there)
         return status;
@@ -311,7 +314,12 @@ static enum bd_status libav_seek(struct bd_source *base, int64_t target)
         if (status != BD_OK || there)
             return status;
     }
-    return rewind_input(s);
+    return rewind_input(s, target != INT64_MIN || !bd_libav_clock_may_restart(&s->input));
+}
+
+static bool libav_restarts(struct bd_source *base)
+{
+    return bd_libav_clock_restarts(&((struct libav_source *)base)->input);
 }
 
 static int64_t libav_damaged(const struct bd_source *base)
@@ -443,6 +451,7 @@ const struct bd_source_ops bd_source_libav = {
     .start = libav_start,
     .picture = libav_picture,
     .seek = libav_seek,
+    .restarts = libav_restarts,
     .damaged = libav_damaged,
     .cut = libav_cut,
     .inherit = libav_inherit,
