@@ -371,6 +371,38 @@ static void test_pipes(void **state)
     free_clip(&file);
 }
 
+/* MP4 by a pipe: with its index in front it is read; with that behind its pictures a line says what
+ * would be right. A file that is cut off is no such film. */
+static void test_late_index(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *make;
+        enum bd_status status;
+        bool hint;
+    } cases[] = {
+        { "-i a.mp4 -c copy -movflags +faststart piped.mp4", BD_OK, false },
+        { "-i a.mp4 -c copy piped.mp4", BD_ERROR_FORMAT, true },
+        { "-i a.mp4 -c copy piped.mp4 && truncate -s 9000 piped.mp4", BD_ERROR_FORMAT, false },
+    };
+    make_clips();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bd_reader *reader = NULL;
+        struct bd_reader_options options = { .format = BD_RGB24 };
+        assert_int_equal(shell(FFMPEG "%s && rm -f late && mkfifo late && "
+                                      "(cat piped.mp4 >late 2>/dev/null &)",
+                               cases[i].make),
+                         0);
+        warnings = 0;
+        bd_log_set(count_warnings, NULL);
+        assert_int_equal(bd_reader_open(&reader, in_scratch("late"), &options), cases[i].status);
+        bd_log_set(NULL, NULL);
+        assert_int_equal(warnings, 0);
+        assert_int_equal(cases[i].status && strstr(bd_error_detail(), "faststart"), cases[i].hint);
+        bd_reader_close(&reader);
+    }
+}
+
 /* A socket that waits for connections on *port of this machine. */
 static int listen_here(int *port)
 {
@@ -653,9 +685,9 @@ int main(void)
         cmocka_unit_test(test_narrow),          cmocka_unit_test(test_refers_elsewhere),
         cmocka_unit_test(test_corrupt),         cmocka_unit_test(test_no_index),
         cmocka_unit_test(test_repeated_times),  cmocka_unit_test(test_pipes),
-        cmocka_unit_test(test_interrupted),     cmocka_unit_test(test_bad_inputs),
-        cmocka_unit_test(test_bad_options),     cmocka_unit_test(test_unreadable),
-        cmocka_unit_test(test_hardware),
+        cmocka_unit_test(test_late_index),      cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_bad_inputs),      cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_unreadable),      cmocka_unit_test(test_hardware),
     };
     return cmocka_run_group_tests(tests, create_scratch, remove_scratch);
 }

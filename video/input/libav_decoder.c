@@ -219,6 +219,11 @@ enum bd_status bd_libav_check_first(enum bd_status status, const AVFrame *first,
                                     const char *hwaccel, int64_t damaged)
 {
     const char *codec = avcodec_get_name(decoder->codec_id);
+    if (status == BD_END && bd_libav_input_index_is_late(in))
+        return bd_fail(BD_ERROR_FORMAT,
+                       "'%s': its index (moov) comes after its pictures, and a pipe cannot go back "
+                       "to them: name the file itself, or write it with -movflags +faststart",
+                       in->name);
     if (status == BD_END)
         return bd_fail(BD_ERROR_FORMAT,
                        "'%s': none of its video (%s) could be decoded; %lld packets or frames are "

@@ -387,6 +387,14 @@ static void end(struct bd_libav_input *in, int error)
              bd_libav_reason(error));
 }
 
+/* The demuxer calls each picture partial; of a film that is cut off, it reads the first ones. */
+bool bd_libav_input_index_is_late(const struct bd_libav_input *in)
+{
+    const AVIOContext *io = in->format->pb;
+    return !in->began && in->end.cut && io && !(io->seekable & AVIO_SEEKABLE_NORMAL) &&
+           av_match_name("mov", in->format->iformat->name);
+}
+
 static enum bd_status interrupted(const struct bd_libav_input *in)
 {
     return bd_fail(BD_ERROR_INTERRUPTED, "reading '%s' was interrupted", in->name);
@@ -402,6 +410,7 @@ enum bd_status bd_libav_input_read(struct bd_libav_input *in, AVPacket *packet,
         int error = av_read_frame(in->format, packet);
         if (error == 0 && has_passed_over())
             *damage = (struct bd_libav_damage){ damage->count + 1, AVERROR_INVALIDDATA };
+        in->began |= error == 0;
         if (error == 0 && packet->stream_index == in->stream->index)
             return BD_OK;
         if (error == 0) {
@@ -414,6 +423,8 @@ enum bd_status bd_libav_input_read(struct bd_libav_input *in, AVPacket *packet,
             *damage = (struct bd_libav_damage){ damage->count + 1, error };
         } else {
             end(in, error);
+            if (bd_libav_input_index_is_late(in))
+                *damage = (struct bd_libav_damage){ 0 };
         }
     }
     return BD_OK;

@@ -33,6 +33,7 @@ struct bd_libav_input {
     bool gap; /* an image sequence lacks a number: it ends there */
     bool (*interrupted)(void *user);
     void *user;
+    bool began;           /* a packet was read */
     bool was_interrupted; /* `interrupted` returned true: the cause of later failures */
     struct bd_libav_end end;
 };
@@ -49,6 +50,10 @@ bool bd_libav_input_interrupted(struct bd_libav_input *in);
  * in->end says why. BD_ERROR_INTERRUPTED. */
 enum bd_status bd_libav_input_read(struct bd_libav_input *in, AVPacket *packet,
                                    struct bd_libav_damage *damage);
+
+/* At the end: whether this is a film of MP4 or MOV whose index comes after its pictures, by a pipe,
+ * which cannot go back to them. */
+bool bd_libav_input_index_is_late(const struct bd_libav_input *in);
 
 /* Frames a second, as the container states them or counted them; its `num` is 0 where neither is.
  */
