@@ -340,6 +340,35 @@ static void test_bad_pieces(void **state)
     free_clip(&whole);
 }
 
+/* So is one that was cut between key frames; all of it that can be decoded is there. */
+static void test_lost_start(void **state)
+{
+    (void)state;
+    struct clip clip;
+    need_ffmpeg();
+    assert_int_equal(
+        shell(FFMPEG MOVING("160x112",
+                            "6") "-c:v libx264 -g 60 -bf 0 "
+                                 "-x264-params scenecut=0 whole.ts && "
+                                 "tail -c +$(($(wc -c <whole.ts) / 188 / 10 * 188 + 1)) whole.ts "
+                                 ">headless.ts"),
+        0);
+    struct film film = name_film(2, (const char *const[]){ "headless.ts", "whole.ts" });
+    warnings = 0;
+    bd_log_set(count_warnings, NULL);
+    struct bd_reader *reader = open_film(&film, (struct bd_reader_options){ 0 });
+    assert_int_equal(read_all(reader, &clip), BD_ERROR_IO);
+    bd_log_set(NULL, NULL);
+    assert_int_equal(warnings, 1);
+    assert_int_equal(clip.count, 90 + 150);
+    assert_non_null(strstr(bd_error_detail(), "1 of 2 pieces is missing or cut off"));
+    for (int k = 0; k < clip.count; k++)
+        assert_int_equal(clip.pts[k] - clip.pts[0], k * 3600);
+    bd_reader_close(&reader);
+    bd_pieces_close(&film.pieces);
+    free_clip(&clip);
+}
+
 /* A piece that vanishes between two readers is left out as well. */
 static void test_piece_vanishes(void **state)
 {
@@ -401,8 +430,8 @@ int main(void)
         cmocka_unit_test(test_frames_and_times), cmocka_unit_test(test_seek),
         cmocka_unit_test(test_key_frames),       cmocka_unit_test(test_start_and_duration),
         cmocka_unit_test(test_mixed_forms),      cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_bad_pieces),       cmocka_unit_test(test_piece_vanishes),
-        cmocka_unit_test(test_tone_curve),
+        cmocka_unit_test(test_bad_pieces),       cmocka_unit_test(test_lost_start),
+        cmocka_unit_test(test_piece_vanishes),   cmocka_unit_test(test_tone_curve),
     };
     return cmocka_run_group_tests(tests, create_scratch, remove_scratch);
 }

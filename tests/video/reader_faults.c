@@ -23,11 +23,12 @@ static const struct bd_reader_options plain;
 static const struct {
     const char *name, *codec;
     enum bd_status cut; /* how reading ends where the file is cut off */
+    bool frames;        /* it states how many they are */
 } clips[] = {
-    { "a.mp4", X264 "-movflags +faststart", BD_ERROR_IO },
-    { "a.mkv", X264, BD_ERROR_IO },
-    { "a.avi", "-c:v mpeg4 -q:v 3 -g 12", BD_ERROR_IO },
-    { "a.ts", X264, BD_END }, /* states no length */
+    { "a.mp4", X264 "-movflags +faststart", BD_ERROR_IO, true },
+    { "a.mkv", X264, BD_ERROR_IO, false },
+    { "a.avi", "-c:v mpeg4 -q:v 3 -g 12", BD_ERROR_IO, true },
+    { "a.ts", X264, BD_END, false }, /* states no length */
 };
 
 enum { CLIPS = sizeof clips / sizeof *clips };
@@ -82,7 +83,11 @@ static void test_truncated(void **state)
         assert_int_equal(read_all(reader, &cut), clips[i].cut);
         if (clips[i].cut != BD_END) {
             char there[60];
-            snprintf(there, sizeof there, "%d of %d frames are there", cut.count, FRAMES);
+            if (clips[i].frames)
+                snprintf(there, sizeof there, "%d of %d frames are there", cut.count, FRAMES);
+            else
+                snprintf(there, sizeof there, "%.1f of %.1f seconds are there", cut.count / 25.0,
+                         FRAMES / 25.0);
             assert_non_null(strstr(bd_error_detail(), there));
         }
         struct bd_frame none = { 0 }; /* the same again in further calls */
@@ -98,6 +103,35 @@ static void test_truncated(void **state)
         free_clip(&whole);
         free_clip(&cut);
     }
+}
+
+/* A film that was cut between two key frames has its whole end: what is missing is its beginning.
+ * From later on, nothing is. */
+static void test_lost_start(void **state)
+{
+    (void)state;
+    size_t size;
+    struct clip clip;
+    need_ffmpeg();
+    assert_int_equal(shell(FFMPEG MOVING("320x240", "6") X264 "-g 60 -x264-params scenecut=0 "
+                                                              "long.ts"),
+                     0);
+    uint8_t *bytes = load("long.ts", &size);
+    size_t from = size / 10 / 188 * 188;
+    save("headless.ts", bytes + from, size - from);
+    free(bytes);
+    struct bd_reader *reader = open_input(in_scratch("headless.ts"), plain);
+    const struct bd_reader_info *info = bd_reader_get_info(reader);
+    assert_int_equal(read_all(reader, &clip), BD_ERROR_IO);
+    assert_non_null(strstr(bd_error_detail(), "lacks its beginning"));
+    assert_int_equal(clip.count, 90);
+    assert_true(info->lost_start > 1);
+    assert_true(fabs(info->duration - 3.6) < 0.1 && llabs(info->frame_count - 90) <= 2);
+    free_clip(&clip);
+    bd_reader_close(&reader);
+    clip = read_input(in_scratch("headless.ts"), (struct bd_reader_options){ .start = 1 });
+    assert_int_equal(clip.count, 65);
+    free_clip(&clip);
 }
 
 /* Films whose length says more than the video in them: an edit list, sound that is longer, frames
@@ -680,14 +714,23 @@ static void test_hardware(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_truncated),       cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_restarted_clock), cmocka_unit_test(test_start_behind_restart),
-        cmocka_unit_test(test_narrow),          cmocka_unit_test(test_refers_elsewhere),
-        cmocka_unit_test(test_corrupt),         cmocka_unit_test(test_no_index),
-        cmocka_unit_test(test_repeated_times),  cmocka_unit_test(test_pipes),
-        cmocka_unit_test(test_late_index),      cmocka_unit_test(test_interrupted),
-        cmocka_unit_test(test_bad_inputs),      cmocka_unit_test(test_bad_options),
-        cmocka_unit_test(test_unreadable),      cmocka_unit_test(test_hardware),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_lost_start),
+        cmocka_unit_test(test_restarted_clock),
+        cmocka_unit_test(test_start_behind_restart),
+        cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_refers_elsewhere),
+        cmocka_unit_test(test_corrupt),
+        cmocka_unit_test(test_no_index),
+        cmocka_unit_test(test_repeated_times),
+        cmocka_unit_test(test_pipes),
+        cmocka_unit_test(test_late_index),
+        cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_bad_inputs),
+        cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_unreadable),
+        cmocka_unit_test(test_hardware),
     };
     return cmocka_run_group_tests(tests, create_scratch, remove_scratch);
 }

@@ -287,6 +287,14 @@ static double stated_duration(const AVFormatContext *format, const AVStream *str
     return stated;
 }
 
+/* Seconds from the start that the container states to the first frame. */
+static double start_lost(const AVStream *stream, const AVFrame *first)
+{
+    const int64_t pts = first->best_effort_timestamp;
+    bool known = stream->start_time != AV_NOPTS_VALUE && pts != AV_NOPTS_VALUE;
+    return known ? fmax(0, (double)(pts - stream->start_time) * av_q2d(stream->time_base)) : 0;
+}
+
 void bd_libav_describe(struct bd_reader_info *info, const struct bd_libav_input *in, AVFrame *first,
                        struct bd_turn turn)
 {
@@ -312,7 +320,15 @@ void bd_libav_describe(struct bd_reader_info *info, const struct bd_libav_input 
     else if (!info->live && format->duration > 0)
         info->duration = (double)format->duration / AV_TIME_BASE;
     info->stated_duration = info->live ? 0 : stated_duration(format, stream, rate);
+    if (info->stated_duration > 0) {
+        const double lost = start_lost(stream, first);
+        info->stated_duration = fmax(0, info->stated_duration - lost);
+        info->lost_start =
+            lost > 1 ? lost : 0; /* less may be pictures that belong to those before */
+        info->duration = fmax(0, info->duration - info->lost_start);
+    }
     info->frame_count = stream->nb_frames;
+    info->frames_stated = stream->nb_frames > 0;
     if (info->frame_count <= 0 && info->frame_rate.num)
         info->frame_count = (int64_t)(info->duration * av_q2d(rate) + 0.5);
     snprintf(info->codec, sizeof info->codec, "%s", avcodec_get_name(stream->codecpar->codec_id));

@@ -49,7 +49,7 @@ static void add(struct bd_pieces *pieces, const struct bd_reader_info *info, dou
     if (film->width == 0) {
         *film = *info;
         film->duration = seconds;
-        film->stated_duration = 0; /* each piece has its own */
+        film->stated_duration = film->lost_start = 0; /* each piece has its own */
         film->helped = false;
         return;
     }

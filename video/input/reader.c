@@ -20,18 +20,20 @@ struct bd_reader {
     struct bd_reader_info info;
     bool (*interrupted)(void *user);
     void *user;
-    bool pending;   /* the source is at a frame that was not delivered yet */
-    bool ended;     /* the source has returned BD_END */
-    bool early;     /* before the length that the input states */
-    bool follows;   /* the next frame comes after the one before, without a seek */
-    bool bumped;    /* a timestamp was moved: logged */
-    bool restarted; /* the sender's clock started anew: logged */
-    bool anew;      /* it is known that it does, somewhere: a time is no place to seek to */
-    bool asked;     /* the source was asked for that */
-    bool jumping;   /* the source may be elsewhere than at the time that it says */
-    bool counted;   /* all frames were read from the first one on: index and shift are exact */
-    int64_t step;   /* from the frame before to this one; 0 where none came before */
-    int64_t shift;  /* what is added to the source's times since then */
+    bool pending;    /* the source is at a frame that was not delivered yet */
+    bool ended;      /* the source has returned BD_END */
+    bool early;      /* before the length that the input states */
+    bool headless;   /* its beginning was wanted, and is missing */
+    bool follows;    /* the next frame comes after the one before, without a seek */
+    bool bumped;     /* a timestamp was moved: logged */
+    bool restarted;  /* the sender's clock started anew: logged */
+    bool anew;       /* it is known that it does, somewhere: a time is no place to seek to */
+    bool asked;      /* the source was asked for that */
+    bool from_start; /* no other start was asked for */
+    bool jumping;    /* the source may be elsewhere than at the time that it says */
+    bool counted;    /* all frames were read from the first one on: index and shift are exact */
+    int64_t step;    /* from the frame before to this one; 0 where none came before */
+    int64_t shift;   /* what is added to the source's times since then */
     struct {
         bool enough; /* a tenth of them is used, or it was said that it is not */
         int pictures;
@@ -133,16 +135,27 @@ static bool ends_early(const struct bd_reader *r)
                                 seen / (double)(r->index + 1));
 }
 
-/* What reading at the end returns. */
+/* What reading at the end returns. Frames are numbers only where none of them is an estimate. */
 static enum bd_status at_end(const struct bd_reader *r)
 {
-    if (!r->early)
-        return BD_END;
+    const struct bd_reader_info *info = &r->info;
+    const double seen = seconds_seen(r), tenth = 0.1;
     int64_t there = r->index + 1;
-    if (r->info.frame_count > there)
+    bool exact = info->frames_stated && r->counted;
+    if (r->early && exact && info->frame_count > there)
         return bd_fail(BD_ERROR_IO, "'%s' ends early: %lld of %lld frames are there", r->name,
-                       (long long)there, (long long)r->info.frame_count);
-    return bd_fail(BD_ERROR_IO, "'%s' is cut off: its end is missing", r->name);
+                       (long long)there, (long long)info->frame_count);
+    if (r->early && info->stated_duration > seen + tenth)
+        return bd_fail(BD_ERROR_IO, "'%s' ends early: %.1f of %.1f seconds are there", r->name,
+                       seen, info->stated_duration);
+    if (r->early)
+        return bd_fail(BD_ERROR_IO, "'%s' is cut off: its end is missing", r->name);
+    if (r->headless)
+        return bd_fail(BD_ERROR_IO,
+                       "'%s' lacks its beginning: the first %.1f seconds that it states hold no "
+                       "picture that can be decoded",
+                       r->name, info->lost_start);
+    return BD_END;
 }
 
 /* A sender that was started again counts its times anew: they go on from the last frame, as far
@@ -182,7 +195,9 @@ static enum bd_status advance(struct bd_reader *r, int64_t wanted)
         r->ended = true;
         if (all)
             tell_narrow(r);
-        r->early = all && r->follows && !r->info.live && ends_early(r);
+        bool through = all && r->follows && !r->info.live;
+        r->early = through && ends_early(r);
+        r->headless = through && r->from_start && r->info.lost_start > 0;
         return at_end(r);
     }
     if (status != BD_OK)
@@ -292,8 +307,9 @@ static enum bd_status begin(struct bd_reader *r, const char *input,
     if (status != BD_OK)
         return status;
     r->origin = r->pts;
+    r->from_start = options->start <= 0;
     r->stop = options->duration > 0 ? pts_at(r, options->start + options->duration) : INT64_MAX;
-    if (options->start <= 0)
+    if (r->from_start)
         return BD_OK;
     status = go_to(r, pts_at(r, options->start));
     if (status == BD_END && options->pieces)

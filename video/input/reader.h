@@ -57,10 +57,15 @@ struct bd_reader_info {
     struct bd_rational pixel_aspect; /* 1/1 where unknown */
     /* Of the whole input, independent of `start` and `duration` of the options. */
     int64_t frame_count; /* 0 where unknown (an estimate where the container only has a duration) */
+    bool frames_stated;  /* frame_count is the container's own number */
     double duration;     /* seconds; 0 where unknown */
-    /* Seconds of video that the container itself states, whatever its data hold; 0 where it states
-     * none. */
+    /* Seconds of video, from the first frame on, that the container itself states, whatever its
+     * data hold; 0 where it states none. */
     double stated_duration;
+    /* Seconds that the container states before the first frame that could be decoded, as in a film
+     * that was cut between key frames; 0: no more than one. `frame_count` and `duration` lack them.
+     */
+    double lost_start;
     bool live; /* a camera or capture device: frames come in real time, whether they are read or not
                 */
     bool seekable;
@@ -91,7 +96,7 @@ const struct bd_reader_info *bd_reader_get_info(const struct bd_reader *reader);
  * a constant rate. Where times go back by more than a quarter of a second the sender has started
  * anew: its times then go on from the last frame (logged once). Where that is known, a seek or a
  * start reads from the beginning, and index is exact. BD_END at the end; BD_ERROR_IO if the source
- * broke off, or if a file ends before the length that it states. One thread at a time. */
+ * broke off, or if a file lacks some of the length that it states. One thread at a time. */
 enum bd_status bd_reader_read(struct bd_reader *reader, struct bd_frame *frame);
 
 /* As bd_reader_read, for the next frame whose pts is at least `pts`. The frames before it are not

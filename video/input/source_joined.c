@@ -120,6 +120,11 @@ static enum bd_status open_piece(struct joined_source *s)
     s->seen.count = 0;
     bd_log(BD_LOG_INFO, "piece %d of %d, '%s', begins at %.2f s", s->at + 1, s->pieces->count, name,
            s->begin);
+    if (info.lost_start > 0 && !s->parts[s->at].faulty) {
+        char why[bd_detail_size];
+        snprintf(why, sizeof why, "'%.400s' is cut off: its beginning is missing", name);
+        note_fault(s, why, "the rest of it follows at once");
+    }
     return BD_OK;
 }
 
