@@ -112,6 +112,12 @@ static void judge(struct bd_export_job *job, const struct export *export)
 {
     int64_t damaged = bd_pipeline_damaged(export->pipeline);
     const char *plural = job->frames == 1 ? "" : "s";
+    const struct bd_options *options = export->options;
+    char name[bd_detail_size];
+    if (options->piece_count > 1) /* any of them may be the damaged one */
+        snprintf(name, sizeof name, "film of %d pieces", options->piece_count);
+    else
+        snprintf(name, sizeof name, "%s", options->arguments[0]);
     if (*export->detail)
         snprintf(job->line, sizeof job->line, "%s (after %" PRId64 " frame%s)", export->detail,
                  job->frames, plural);
@@ -119,13 +125,12 @@ static void judge(struct bd_export_job *job, const struct export *export)
         snprintf(job->line, sizeof job->line,
                  "%.400s: finished, but %" PRId64
                  " damaged pictures%s of the input were left out; %" PRId64 " frame%s written",
-                 export->options->arguments[0], damaged,
-                 export->options->piece_count > 1 ? " or pieces" : "", job->frames, plural);
+                 name, damaged, options->piece_count > 1 ? " or pieces" : "", job->frames, plural);
     else if (job->frames == 0 && !export->interrupted)
         snprintf(job->line, sizeof job->line,
                  "%.400s: there is no frame between --start and the end of --duration; no output "
                  "was written",
-                 export->options->arguments[0]);
+                 name);
     bool empty = job->frames == 0 && !*export->detail;
     job->exit_status = export->interrupted ? 4 : *job->line ? empty ? 2 : 3 : 0;
 }
