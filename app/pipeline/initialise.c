@@ -232,6 +232,7 @@ enum bd_status bd_initialiser_start(struct bd_initialiser **initialiser, const c
     self->user = options->user;
     self->options.interrupted = asked_to_stop;
     self->options.user = self;
+    self->options.faults = BD_LOG_DEBUG; /* the main reader tells them */
     self->width = settings->width;
     self->height = settings->height;
     self->window = settings->window;

@@ -443,6 +443,43 @@ static void a_screen_is_separated_live(void **state)
     assert_has(events, "Z,"); /* UTC */
 }
 
+/* The look-ahead reads the film too, but its faults come once. */
+static void faults_are_told_once(void **state)
+{
+    static const struct {
+        const char *make, *input, *fault;
+    } cases[] = {
+        { "for i in 1 2; do ffmpeg -v error -y -f lavfi -i testsrc2=size=160x90:rate=25:duration=2 "
+          "-g 10 p$i.ts; done && cat p1.ts p2.ts >anew.ts",
+          "anew.ts --start 3", "its clock started anew" },
+        { "for s in 160x90 80x60; do ffmpeg -v error -y -f lavfi -i "
+          "testsrc2=size=$s:rate=25:duration=2 -c:v libx264 -bf 0 -g 10 $s.h264; done && "
+          "cat 160x90.h264 80x60.h264 | ffmpeg -v error -y -f h264 -framerate 25 -i - -c copy "
+          "sizes.mkv",
+          "sizes.mkv", "the picture size changes" },
+        { "ffmpeg -v error -y -f lavfi -i testsrc2=size=64x48:rate=25:duration=2 p%02d.png && "
+          "rm p40.png",
+          "p%02d.png", "a number is missing" },
+        { "ffmpeg -v error -y -f lavfi -i testsrc2=size=160x90:rate=25:duration=4 -c:v mjpeg "
+          "whole.avi && ffmpeg -v error -y -i whole.avi -c copy -bsf:v noise=amount=300 bad.avi",
+          "bad.avi", "(logged once)" },
+        { "true", "whole.avi bad.avi --join", "(logged once)" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char command[1000], text[4096];
+        assert_int_equal(cli_run(*state, cases[i].make), 0);
+        snprintf(
+            command, sizeof command,
+            "$B export %s --mask m.mkv -y --progress none --threads 1; test $? -eq 0 -o $? -eq 3",
+            cases[i].input);
+        assert_int_equal(cli_run(*state, command), 0);
+        cli_slurp(*state, "err", text, sizeof text);
+        const char *told = strstr(text, cases[i].fault);
+        if (!told || strstr(told + 1, cases[i].fault))
+            fail_msg("%s: %s", cases[i].input, text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -458,6 +495,7 @@ int main(void)
         CLI_TEST(the_batch_solver_exports_every_frame),
         CLI_TEST(shadows_are_marked_on_request),
         CLI_TEST(a_screen_is_separated_live),
+        CLI_TEST(faults_are_told_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,6 +33,7 @@ struct bd_converter {
     struct bd_tone_curve *curve; /* NULL: none */
     struct bd_device *device;    /* NULL: none */
     bool warned;                 /* of a changed size */
+    enum bd_log_level faults;    /* level of that */
     AVBufferPool *pool; /* for pictures that are fetched from the hardware; NULL: none was */
     int pool_size;      /* bytes of its buffers */
     struct bd_frame
@@ -238,10 +239,15 @@ static enum bd_status convert(struct bd_converter *c, struct bd_frame *dst, cons
     return BD_OK;
 }
 
+void bd_converter_set_faults(struct bd_converter *c, enum bd_log_level level)
+{
+    c->faults = level;
+}
+
 enum bd_status bd_converter_run(struct bd_converter *c, struct bd_frame *dst, const AVFrame *src)
 {
     if ((src->width != c->width || src->height != c->height) && !c->warned) {
-        bd_log(BD_LOG_WARNING, "the picture size changes to %d x %d: scaled to %d x %d", src->width,
+        bd_log(c->faults, "the picture size changes to %d x %d: scaled to %d x %d", src->width,
                src->height, c->width, c->height);
         c->warned = true;
     }

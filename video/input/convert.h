@@ -24,6 +24,9 @@ enum bd_status bd_converter_use_tone_curve(struct bd_converter *converter, const
 /* Takes over the tone curve of `before`, which then has none. */
 void bd_converter_inherit_tone_curve(struct bd_converter *converter, struct bd_converter *before);
 
+/* Sets the level at which a change of the size is logged; BD_LOG_WARNING before. */
+void bd_converter_set_faults(struct bd_converter *converter, enum bd_log_level level);
+
 /* Converts `src` (in system memory). A picture of another size than agreed is scaled to it. `dst`
  * is made to fit; its times are left alone. BD_ERROR_UNSUPPORTED if libswscale cannot read the
  * format. */

@@ -257,7 +257,7 @@ struct bd_turn bd_libav_turn(const struct bd_libav_input *in, const AVFrame *fir
 #endif
     }
     if (!bd_turn_from_matrix(&turn, matrix))
-        bd_log(BD_LOG_WARNING,
+        bd_log(in->faults,
                "'%s': a rotation of %.0f degrees is ignored: only quarter turns are done", in->name,
                -av_display_rotation_get(matrix));
     return turn;

@@ -169,7 +169,7 @@ static enum bd_status collect_options(struct bd_libav_input *in, enum kind kind,
         return status;
     if (beyond_gap > 0) {
         in->gap = true;
-        bd_log(BD_LOG_WARNING, "'%s': a number is missing; %d pictures behind the gap are not read",
+        bd_log(in->faults, "'%s': a number is missing; %d pictures behind the gap are not read",
                in->name, beyond_gap);
     }
     av_dict_set_int(&in->options, "start_number", first, 0);
@@ -326,6 +326,7 @@ enum bd_status bd_libav_input_open(struct bd_libav_input *in, const char *input,
                                    const struct bd_reader_options *options)
 {
     *in = (struct bd_libav_input){ .name = strdup(input),
+                                   .faults = options->faults,
                                    .interrupted = options->interrupted,
                                    .user = options->user };
     if (!in->name)

@@ -33,8 +33,9 @@ struct bd_libav_input {
     bool gap; /* an image sequence lacks a number: it ends there */
     bool (*interrupted)(void *user);
     void *user;
-    bool began;           /* a packet was read */
-    bool was_interrupted; /* `interrupted` returned true: the cause of later failures */
+    bool began;               /* a packet was read */
+    enum bd_log_level faults; /* as in bd_reader_options */
+    bool was_interrupted;     /* `interrupted` returned true: the cause of later failures */
     struct bd_libav_end end;
 };
 

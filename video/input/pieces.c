@@ -131,7 +131,8 @@ static enum bd_status look_at_all(struct bd_pieces *pieces, const struct bd_read
 {
     struct bd_reader_options own = bd_piece_options(options);
     enum bd_status first = BD_OK;
-    own.threads = 1; /* for one frame */
+    own.threads = 1;           /* for one frame */
+    own.faults = BD_LOG_DEBUG; /* the readers to come tell them */
     own.device = NULL;
     for (int i = 0; i < pieces->count; i++) {
         if (options->interrupted && options->interrupted(options->user))

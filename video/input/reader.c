@@ -20,13 +20,14 @@ struct bd_reader {
     struct bd_reader_info info;
     bool (*interrupted)(void *user);
     void *user;
-    bool pending;    /* the source is at a frame that was not delivered yet */
-    bool ended;      /* the source has returned BD_END */
-    bool early;      /* before the length that the input states */
-    bool headless;   /* its beginning was wanted, and is missing */
-    bool follows;    /* the next frame comes after the one before, without a seek */
-    bool bumped;     /* a timestamp was moved: logged */
-    bool restarted;  /* the sender's clock started anew: logged */
+    enum bd_log_level faults; /* as in bd_reader_options */
+    bool pending;             /* the source is at a frame that was not delivered yet */
+    bool ended;               /* the source has returned BD_END */
+    bool early;               /* before the length that the input states */
+    bool headless;            /* its beginning was wanted, and is missing */
+    bool follows;             /* the next frame comes after the one before, without a seek */
+    bool bumped;              /* a timestamp was moved: logged */
+    bool restarted;           /* the sender's clock started anew: logged */
     bool anew;       /* it is known that it does, somewhere: a time is no place to seek to */
     bool asked;      /* the source was asked for that */
     bool from_start; /* no other start was asked for */
@@ -78,7 +79,7 @@ static void tell_narrow(struct bd_reader *r)
         most = r->levels.highest[c] - r->levels.lowest[c] > most
                    ? r->levels.highest[c] - r->levels.lowest[c]
                    : most;
-    bd_log(BD_LOG_WARNING,
+    bd_log(r->faults,
            "'%s': its pictures use %d of 256 levels; what moves is found only where it differs by "
            "more than --threshold",
            r->name, most + 1);
@@ -174,7 +175,7 @@ static void join_restart(struct bd_reader *r, int64_t last)
     if (r->jumping)
         return;
     if (!r->restarted)
-        bd_log(BD_LOG_WARNING, "'%s': its clock started anew at frame %lld; times go on from there",
+        bd_log(r->faults, "'%s': its clock started anew at frame %lld; times go on from there",
                r->name, (long long)r->index + 1);
     r->restarted = true;
 }
@@ -347,6 +348,7 @@ enum bd_status bd_reader_open(struct bd_reader **reader, const char *input,
     }
     r->interrupted = options->interrupted;
     r->user = options->user;
+    r->faults = options->faults;
     r->index = -1;
     r->counted = true;
     r->last_pts = INT64_MIN;
@@ -383,7 +385,7 @@ enum bd_status bd_reader_read(struct bd_reader *r, struct bd_frame *frame)
     if (r->last_pts != INT64_MIN && pts <= r->last_pts) {
         pts = r->last_pts + 1;
         if (!r->bumped)
-            bd_log(BD_LOG_WARNING, "frame %lld: its time repeats or goes back; moved forward",
+            bd_log(r->faults, "frame %lld: its time repeats or goes back; moved forward",
                    (long long)r->index);
         r->bumped = true;
     }

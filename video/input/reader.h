@@ -44,6 +44,9 @@ struct bd_reader_options {
     /* Decoders of that GPU which help with a long film, once its first frames are decoded, if it
      * knows the codec; 0: none. */
     int decoders;
+    /* Level of the messages about faults of the input: BD_LOG_WARNING, or BD_LOG_DEBUG where
+     * another reader reads the same input and tells them. */
+    enum bd_log_level faults;
     /* Called between packets and during blocking I/O; true makes the call in progress return
      * BD_ERROR_INTERRUPTED. May be NULL. Called from the thread that reads. */
     bool (*interrupted)(void *user);

@@ -97,7 +97,7 @@ static void mark_faulty(struct joined_source *s, int number)
 static void note_fault(struct joined_source *s, const char *why, const char *what)
 {
     if (why)
-        bd_log(BD_LOG_WARNING, "%s; %s", why, what);
+        bd_log(s->options.faults, "%s; %s", why, what);
     mark_faulty(s, s->at);
 }
 

@@ -56,7 +56,7 @@ static void count_damage(struct libav_source *s, const char *what, int error)
         return;
     if (s->damaged++ > 0)
         return;
-    bd_log(BD_LOG_WARNING, "'%s': damaged %s skipped: %s (logged once)", s->input.name, what,
+    bd_log(s->input.faults, "'%s': damaged %s skipped: %s (logged once)", s->input.name, what,
            error ? bd_libav_reason(error) : "a picture that is partly concealed");
 }
 
@@ -437,6 +437,7 @@ static enum bd_status libav_open(struct bd_source **source, const char *input,
         goto error;
     if (s->pictures == BD_PICTURES_DECODED)
         bd_converter_use_device(s->converter, options->device);
+    bd_converter_set_faults(s->converter, options->faults);
     info->helped = bd_libav_parallel_watch(s->parallel, s->converter, info, options->duration);
     *source = base;
     return BD_OK;

@@ -7,7 +7,8 @@ struct bd_reader_options bd_clip_reader(const struct bd_options *options)
                                        .input_option_count = options->input_option_count,
                                        .format = BD_RGB24,
                                        .tone_curve = true,
-                                       .threads = 1 }; /* beside the separation */
+                                       .faults = BD_LOG_DEBUG, /* the main reader tells them */
+                                       .threads = 1 };         /* beside the separation */
 }
 
 static enum bd_status open_cutter(struct bd_clip_plan *plan, const struct bd_options *options)
