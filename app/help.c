@@ -82,9 +82,10 @@ const char bd_about_many[] =
 const char bd_about_outputs[] =
     "A name's extension says the format of an output. A name with a number such as\n"
     "mask%06d.png is one picture a frame. Its number is that of the frame in the input,\n"
-    "counted from 1: with --start 2 the first of 25 frames/s is 51. --codec applies to films\n"
-    "without a codec of their own. Pictures are encoded as their extension says, unless\n"
-    "--mask-codec or its like names another encoder of that format.\n";
+    "counted from 1: with --start 2 the first of 25 frames/s is 51. With --start it follows from\n"
+    "the time and the mean rate: in a film of an uneven rate it is near the true one. --codec\n"
+    "applies to films without a codec of their own. Pictures are encoded as their extension\n"
+    "says, unless --mask-codec or its like names another encoder of that format.\n";
 
 const char bd_about_folders[] =
     "DIR is a folder in the layout of changedetection.net: input/, groundtruth/, and\n"
