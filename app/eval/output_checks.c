@@ -76,13 +76,23 @@ static enum bd_status check_reads(const struct bd_eval_plan *plan, const char *o
     return BD_OK;
 }
 
-/* The folder that the masks of a job go to has none that is compared with them. */
+/* The folder that the masks of a job go to has none that is compared with them, and nothing else
+ * that is read. */
 static enum bd_status check_masks(const struct bd_eval_plan *plan, const struct bd_eval_job *job)
 {
-    char own[PATH_MAX], folder[PATH_MAX];
+    char own[PATH_MAX], folder[PATH_MAX], masks[PATH_MAX];
     const struct bd_eval_setup *setup = &plan->setup;
-    if (snprintf(own, sizeof own, "%s/%s", setup->options->masks, job->name) >= (int)sizeof own)
+    const char *roi = setup->options->roi;
+    if (snprintf(own, sizeof own, "%s/%s", setup->options->masks, job->name) >= (int)sizeof own ||
+        snprintf(masks, sizeof masks, "%s/bin%%06d.png", own) >= (int)sizeof masks)
         return BD_OK; /* the job will say so */
+    if (roi && bd_paths_meet(masks, roi))
+        return bd_fail(BD_ERROR_ARGUMENT, "--masks %s: one of them would be the region",
+                       setup->options->masks);
+    for (int i = 0; i < plan->count; i++)
+        if (bd_sequence_has(plan->jobs[i].folder, masks))
+            return bd_fail(BD_ERROR_ARGUMENT, "--masks %s: they would be files of the sequence %s",
+                           setup->options->masks, plan->jobs[i].folder);
     for (int k = 0; k < setup->peer_count; k++) {
         const char *peer = setup->peers[k].folder;
         if (!bd_eval_masks_find(folder, peer, job->folder, setup->alone) &&

@@ -125,8 +125,8 @@ static double step_of(const struct bd_initialiser *initialiser, const struct bd_
 }
 
 /* Seconds by which a picture may come before its time, where a key frame is there: that needs no
- * other frame, and has the best quality. Never one before the picture before, nor the frame after
- * that. */
+ * other frame, and has the best quality. At a constant rate it comes after the previous picture,
+ * and after the frame that follows that. */
 static double slack_of(double step, struct bd_rational rate)
 {
     const double frames = 3;

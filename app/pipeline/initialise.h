@@ -20,8 +20,8 @@ struct bd_initialiser;
 
 /* A minute of film shows most of what is behind moving objects. One of 1920x1080 takes 1 to 3
  * seconds of processor time to decode, the less, the closer its key frames are: a key frame is
- * taken in place of the frames up to a step after it, and frames before the last key frame on the
- * way to a picture are left out (bd_reader_read_near). */
+ * taken in place of the frames up to a step less three frames after it, and frames before the last
+ * key frame on the way to a picture are left out (bd_reader_read_near). */
 enum { bd_initialiser_most_parts = 4, bd_initialiser_most_seconds = 60 };
 
 /* Starts `parts` threads (1 to bd_initialiser_most_parts). They read at most `window` frames,
@@ -29,7 +29,7 @@ enum { bd_initialiser_most_parts = 4, bd_initialiser_most_seconds = 60 };
  * the frames after them, and scale all to the size of `settings` (defaults filled in) and to
  * `format`. `input` and what `options` points to must stay; `options->interrupted` is called from
  * the threads. Several parts need a seekable film and pictures that are at least two frames apart;
- * the pictures are then the same as with one part.
+ * at a constant rate the pictures are then the same as with one part.
  */
 enum bd_status bd_initialiser_start(struct bd_initialiser **initialiser, const char *input,
                                     const struct bd_reader_options *options,

@@ -260,6 +260,7 @@ static void test_times(void **state)
         { "d.mp4", { 1, 1000 }, { 25, 1 }, late, false },
         { "a.mov", { 1, 90000 }, { 25, 1 }, ninety, true },
         { "a.nut", { 1, 90000 }, { 25, 1 }, ninety, true },
+        { "a.ivf", { 1, 90000 }, { 25, 1 }, ninety, false },
         { "a.mkv", { 1, 1000 }, { 25, 1 }, milli, true },
         { "b.mkv", { 1, 1000 }, { 0, 1 }, milli, false },
         { "c.mkv", { 1, 1000 }, { 25, 1 }, late, false },
@@ -535,7 +536,9 @@ static void test_codecs(void **state)
         { "e.mkv", "huffyuv", BD_RGB24, true, 0 },   { "f.avi", "rawvideo", BD_GRAY8, true, 0 },
         { "g.mkv", "libx265", BD_RGB24, false, 28 }, { "h.mkv", "mpeg2video", BD_RGB24, false, 28 },
         { "i.mkv", "utvideo", BD_RGB24, true, 0 },   { "j.nut", "rawvideo", BD_GRAY8, true, 0 },
-        { "k.mov", "qtrle", BD_RGB24, true, 0 },     { "l.mkv", "jpegls", BD_GRAY8, true, 0 },
+        { "k.mov", "qtrle", BD_RGB24, true, 0 },     { "m.mov", "ffv1", BD_GRAY8, true, 0 },
+        { "n.mov", "jpegls", BD_GRAY8, true, 0 },    { "o.mkv", "tiff", BD_RGB24, true, 0 },
+        { "l.mkv", "jpegls", BD_GRAY8, true, 0 },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -127,7 +127,7 @@ static void test_codecs(void **state)
         { "x.mkv", "aac", false, false, BD_ERROR_UNSUPPORTED, "no such video encoder" },
         { "x.mkv", "mpeg4", true, false, BD_ERROR_UNSUPPORTED, "cannot keep every pixel" },
         { "x.png", "mjpeg", false, false, BD_ERROR_UNSUPPORTED, "cannot hold a picture" },
-        { "x.webm", "ffv1", true, false, BD_ERROR_UNSUPPORTED, "cannot hold a film" },
+        { "x.webm", "ffv1", true, false, BD_ERROR_IO, "WebM" },
         { "x.avi", "qtrle", true, false, BD_ERROR_UNSUPPORTED, "cannot hold a film" },
         { "x.mkv", "qtrle", true, false, BD_ERROR_UNSUPPORTED, "cannot hold a film" },
         { "x.mov", "qtrle", true, false, BD_ERROR_UNSUPPORTED, "cannot keep every pixel" },

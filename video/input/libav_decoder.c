@@ -287,11 +287,14 @@ static double stated_duration(const AVFormatContext *format, const AVStream *str
     return stated;
 }
 
-/* Seconds from the start that the container states to the first frame. */
-static double start_lost(const AVStream *stream, const AVFrame *first)
+/* Seconds from the start that the container states to the first frame. An AVI has decoding times
+ * alone: its first frame may come later by as many as the decoder holds back. */
+static double start_lost(const AVFormatContext *format, const AVStream *stream,
+                         const AVFrame *first)
 {
     const int64_t pts = first->best_effort_timestamp;
-    bool known = stream->start_time != AV_NOPTS_VALUE && pts != AV_NOPTS_VALUE;
+    bool known = stream->start_time != AV_NOPTS_VALUE && pts != AV_NOPTS_VALUE &&
+                 strcmp(format->iformat->name, "avi") != 0;
     return known ? fmax(0, (double)(pts - stream->start_time) * av_q2d(stream->time_base)) : 0;
 }
 
@@ -321,7 +324,7 @@ void bd_libav_describe(struct bd_reader_info *info, const struct bd_libav_input 
         info->duration = (double)format->duration / AV_TIME_BASE;
     info->stated_duration = info->live ? 0 : stated_duration(format, stream, rate);
     if (info->stated_duration > 0) {
-        const double lost = start_lost(stream, first);
+        const double lost = start_lost(format, stream, first);
         info->stated_duration = fmax(0, info->stated_duration - lost);
         info->lost_start =
             lost > 1 ? lost : 0; /* less may be pictures that belong to those before */

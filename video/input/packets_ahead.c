@@ -34,6 +34,8 @@ static enum bd_status read_one(struct bd_packets_ahead *ahead, AVPacket *packet,
     enum bd_status status = bd_libav_input_read(input, packet, damage);
     if (status || input->end.reached)
         return status;
+    ahead->untimed |= packet->pts == AV_NOPTS_VALUE;
+    ahead->latest = FFMAX(ahead->latest, packet->pts);
     if (packet->pts != AV_NOPTS_VALUE && bd_sections_known(decoder->codec_id) &&
         bd_sections_start(decoder, packet))
         ahead->starts[ahead->start_count++ % bd_packets_starts] = packet->pts;
@@ -125,24 +127,18 @@ enum bd_status bd_packets_ahead_read(struct bd_packets_ahead *ahead, AVPacket *p
     return BD_OK;
 }
 
-/* Reads up to the first packet with a pts of at least `wanted`, and says whether that is there. */
+/* Reads up to the first packet with a pts of at least `wanted`, and says whether that was there:
+ * whether it waits or the decoder has it. */
 static enum bd_status reach(struct bd_packets_ahead *ahead, struct bd_libav_input *input,
                             const AVCodecContext *decoder, int64_t wanted, bool *reached,
                             struct bd_libav_damage *damage)
 {
-    *reached = false;
-    for (int i = 0; !ahead->uneven && !*reached; i++) {
-        if (i == ahead->count && may_append(ahead, input)) {
-            enum bd_status status = append(ahead, input, decoder, damage);
-            if (status)
-                return status;
-        }
-        if (i == ahead->count || ahead->uneven || damage->count ||
-            packet_at(ahead, i)->pts == AV_NOPTS_VALUE)
-            break;
-        *reached = packet_at(ahead, i)->pts >= wanted;
-    }
-    return BD_OK;
+    enum bd_status status = BD_OK;
+    while (!status && ahead->latest < wanted && !ahead->uneven && !ahead->untimed &&
+           !damage->count && may_append(ahead, input))
+        status = append(ahead, input, decoder, damage);
+    *reached = ahead->latest >= wanted && !ahead->uneven && !ahead->untimed && !damage->count;
+    return status;
 }
 
 enum bd_status bd_packets_ahead_start(struct bd_packets_ahead *ahead, struct bd_libav_input *input,
@@ -167,5 +163,7 @@ enum bd_status bd_packets_ahead_start(struct bd_packets_ahead *ahead, struct bd_
 void bd_packets_ahead_clear(struct bd_packets_ahead *ahead)
 {
     drop(ahead, ahead->count);
-    *ahead = (struct bd_packets_ahead){ .wanted = INT64_MIN, .last_dts = INT64_MIN };
+    *ahead = (struct bd_packets_ahead){ .wanted = INT64_MIN,
+                                        .last_dts = INT64_MIN,
+                                        .latest = INT64_MIN };
 }

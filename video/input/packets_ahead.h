@@ -25,6 +25,8 @@ struct bd_packets_ahead {
     int64_t bytes;
     int64_t wanted;                    /* pts that was searched for last */
     int64_t last_dts;                  /* of the packets read so far */
+    int64_t latest;                    /* pts of these, whether they wait or not */
+    bool untimed;                      /* one of them had none */
     int64_t starts[bd_packets_starts]; /* a ring: pts of the last sections that were read */
     int start_count;                   /* of all that were read */
     bool uneven;                       /* times went back: no packet is passed over any more */

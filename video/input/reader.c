@@ -374,8 +374,10 @@ enum bd_status bd_reader_read(struct bd_reader *r, struct bd_frame *frame)
         if (status != BD_OK)
             return status;
     }
-    if (r->pts >= r->stop)
-        return BD_END;
+    if (r->pts >= r->stop) {
+        r->headless = r->from_start && r->info.lost_start > 0;
+        return at_end(r);
+    }
     enum bd_status status = r->source->ops->picture(r->source, frame);
     if (status != BD_OK)
         return status;

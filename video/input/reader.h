@@ -66,7 +66,8 @@ struct bd_reader_info {
      * data hold; 0 where it states none. */
     double stated_duration;
     /* Seconds that the container states before the first frame that could be decoded, as in a film
-     * that was cut between key frames; 0: no more than one. `frame_count` and `duration` lack them.
+     * that was cut between key frames; 0: no more than one. `duration` lacks them, and
+     * `frame_count` where it is an estimate.
      */
     double lost_start;
     bool live; /* a camera or capture device: frames come in real time, whether they are read or not

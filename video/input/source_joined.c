@@ -245,7 +245,7 @@ static enum bd_status joined_start(struct bd_source *base, int64_t earliest, int
         return BD_OK;
     const int64_t last = to_piece(s, *wanted);
     int64_t own = last;
-    enum bd_status status = s->source->ops->start(s->source, to_piece(s, earliest) + 1, &own);
+    enum bd_status status = s->source->ops->start(s->source, to_piece(s, earliest - 1) + 1, &own);
     if (!status && own != last)
         *wanted = begin_of(s) + to_film(s, own - piece_at(s)->first);
     return is_fatal(status) ? status : BD_OK;

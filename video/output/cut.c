@@ -267,14 +267,14 @@ static bool holds(const AVOutputFormat *muxer, const AVStream *stream)
 }
 
 /* Chooses the container by the codec of the pictures. Raw ones, which differ from container to
- * container, stay in theirs. */
+ * container, stay in theirs; NUT says how those without a header are to be read. */
 static enum bd_status choose_container(struct bd_cutter *cutter)
 {
     const AVStream *pictures = cutter->input.stream;
     char own[64];
     const char *demuxer = cutter->input.format->iformat->name;
     snprintf(own, sizeof own, "%.*s", (int)strcspn(demuxer, ","), demuxer);
-    const char *const names[] = { "mp4", "matroska", own };
+    const char *const names[] = { "mp4", "matroska", strcmp(own, "rawvideo") == 0 ? "nut" : own };
     const size_t first = pictures->codecpar->codec_id == AV_CODEC_ID_RAWVIDEO ? 2 : 0;
     for (size_t i = first; i < sizeof names / sizeof *names && !cutter->muxer; i++) {
         const AVOutputFormat *muxer = av_guess_format(names[i], NULL, NULL);

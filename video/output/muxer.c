@@ -122,10 +122,6 @@ enum bd_status bd_muxer_open(struct bd_muxer **muxer, struct bd_part *part,
     avio_flush(m->format->pb); /* reports a full disk now */
     if ((error = m->format->pb->error) < 0)
         goto error;
-    /* Some containers that count no frames have ticks that are fine enough. */
-    if (m->clock == BD_CLOCK_FIXED &&
-        av_cmp_q(m->stream->time_base, av_inv_q(fixed_rate(options, m->time_base))) != 0)
-        m->clock = BD_CLOCK_ANY;
     AVRational rate = rational(options->frame_rate, (AVRational){ 0, 1 });
     if (rate.num)
         m->frame = av_rescale_q(1, av_inv_q(rate), m->stream->time_base);

@@ -277,15 +277,24 @@ enum bd_status bd_writer_check_codec(const char *codec)
                    codec);
 }
 
-/* Whether a film of this codec can be read again. Matroska knows few codecs by names of its own,
- * and others by those of AVI. Raw pictures of .mov are read with other colours, or not at all. */
+/* libavformat writes these films all the same, and reads other pictures from them, or none. */
+static const struct {
+    const char *muxer;
+    enum AVCodecID codec;
+} unreadable[] = {
+    { "avi", AV_CODEC_ID_BMP },      { "avi", AV_CODEC_ID_GIF },
+    { "avi", AV_CODEC_ID_HEVC },     { "avi", AV_CODEC_ID_PAM },
+    { "avi", AV_CODEC_ID_PGM },      { "avi", AV_CODEC_ID_PPM },
+    { "avi", AV_CODEC_ID_QTRLE },    { "matroska", AV_CODEC_ID_QTRLE },
+    { "mov", AV_CODEC_ID_RAWVIDEO },
+};
+
 static bool holds(const AVOutputFormat *muxer, enum AVCodecID codec)
 {
-    const struct AVCodecTag *const avi[] = { avformat_get_riff_video_tags(), NULL };
-    const bool tagged = strcmp(muxer->name, "matroska") == 0 && av_codec_get_tag(avi, codec);
-    if (codec == AV_CODEC_ID_RAWVIDEO && strcmp(muxer->name, "mov") == 0)
-        return false;
-    return tagged || avformat_query_codec(muxer, codec, FF_COMPLIANCE_NORMAL) != 0;
+    for (size_t i = 0; i < sizeof unreadable / sizeof *unreadable; i++)
+        if (unreadable[i].codec == codec && strcmp(unreadable[i].muxer, muxer->name) == 0)
+            return false;
+    return true;
 }
 
 /* The user named an encoder. */
@@ -369,8 +378,8 @@ enum bd_status bd_writer_plan_make(struct bd_writer_plan *plan, const char *path
     if (!plan->muxer || !extension[0])
         return fail_extension(path);
     plan->clock = container                                 ? container->clock
-                  : plan->muxer->flags & AVFMT_VARIABLE_FPS ? BD_CLOCK_ANY
-                                                            : BD_CLOCK_FIXED;
+                  : plan->muxer->flags & AVFMT_NOTIMESTAMPS ? BD_CLOCK_FIXED
+                                                            : BD_CLOCK_ANY;
     plan->pictures =
         container ? !container->muxer : strncmp(plan->muxer->name, "image2", strlen("image2")) == 0;
     const char *codec = options->codec || plan->pictures ? options->codec : options->film_codec;
@@ -384,8 +393,8 @@ enum bd_status bd_writer_plan_make(struct bd_writer_plan *plan, const char *path
     if (status != BD_OK)
         return status;
 
-    /* libavformat itself reports a codec that a container cannot hold, when the header is written.
-     */
+    /* Other codecs that a container cannot hold are reported by libavformat, when the header is
+     * written. */
     if (plan->pictures &&
         plan->codec->id != av_guess_codec(plan->muxer, NULL, name, NULL, AVMEDIA_TYPE_VIDEO))
         return bd_fail(BD_ERROR_UNSUPPORTED, "%s: a .%s file cannot hold a picture encoded by %s",
