@@ -129,6 +129,18 @@ static void test_lost_start(void **state)
     assert_true(fabs(info->duration - 3.6) < 0.1 && llabs(info->frame_count - 90) <= 2);
     free_clip(&clip);
     bd_reader_close(&reader);
+    /* So it is where less is asked for, but not to who looks at some of its frames. */
+    reader = open_input(in_scratch("headless.ts"), (struct bd_reader_options){ .duration = 1 });
+    assert_int_equal(read_all(reader, &clip), BD_ERROR_IO);
+    assert_int_equal(clip.count, 25);
+    bd_reader_close(&reader);
+    struct bd_frame frame = { 0 };
+    reader = open_input(in_scratch("headless.ts"), (struct bd_reader_options){ .duration = 1 });
+    assert_int_equal(bd_reader_read(reader, &frame), BD_OK);
+    assert_int_equal(bd_reader_read_from(reader, clip.pts[24] + 1, &frame), BD_END);
+    bd_frame_destroy(&frame);
+    free_clip(&clip);
+    bd_reader_close(&reader);
     clip = read_input(in_scratch("headless.ts"), (struct bd_reader_options){ .start = 1 });
     assert_int_equal(clip.count, 65);
     free_clip(&clip);

@@ -180,6 +180,12 @@ static void join_restart(struct bd_reader *r, int64_t last)
     r->restarted = true;
 }
 
+/* Whether a reading of all that was asked for lacks the beginning of the input. */
+static bool lacks_beginning(const struct bd_reader *r)
+{
+    return r->from_start && r->info.lost_start > 0;
+}
+
 /* Goes to the next frame; those before `wanted` may be left out. */
 static enum bd_status advance(struct bd_reader *r, int64_t wanted)
 {
@@ -198,7 +204,7 @@ static enum bd_status advance(struct bd_reader *r, int64_t wanted)
             tell_narrow(r);
         bool through = all && r->follows && !r->info.live;
         r->early = through && ends_early(r);
-        r->headless = through && r->from_start && r->info.lost_start > 0;
+        r->headless = through && lacks_beginning(r);
         return at_end(r);
     }
     if (status != BD_OK)
@@ -369,13 +375,14 @@ const struct bd_reader_info *bd_reader_get_info(const struct bd_reader *reader)
 
 enum bd_status bd_reader_read(struct bd_reader *r, struct bd_frame *frame)
 {
-    if (!r->pending) {
+    bool all = !r->pending; /* none was left out on the way */
+    if (all) {
         enum bd_status status = advance(r, INT64_MIN);
         if (status != BD_OK)
             return status;
     }
     if (r->pts >= r->stop) {
-        r->headless = r->from_start && r->info.lost_start > 0;
+        r->headless |= all && lacks_beginning(r);
         return at_end(r);
     }
     enum bd_status status = r->source->ops->picture(r->source, frame);
