@@ -131,8 +131,8 @@ static void judge(struct bd_export_job *job, const struct export *export)
                  "%.400s: there is no frame between --start and the end of --duration; no output "
                  "was written",
                  name);
-    bool empty = job->frames == 0 && !*export->detail;
-    job->exit_status = export->interrupted ? 4 : *job->line ? empty ? 2 : 3 : 0;
+    const int fault = job->frames > 0 || *export->detail ? 3 : 2;
+    job->exit_status = export->interrupted ? 4 : *job->line ? fault : 0;
 }
 
 /* One line for each line and zone of the options. Of several exports, each line names the input. */

@@ -130,7 +130,8 @@ static double step_of(const struct bd_initialiser *initialiser, const struct bd_
 static double slack_of(double step, struct bd_rational rate)
 {
     const double frames = 3;
-    return rate.num > 0 && rate.den > 0 ? step - frames * (double)rate.den / (double)rate.num : 0;
+    bool known = rate.num > 0 && rate.den > 0;
+    return known ? fmax(0, step - frames * (double)rate.den / (double)rate.num) : 0;
 }
 
 /* Makes the pictures of the part. BD_END: the input has no more frames. */
@@ -145,7 +146,7 @@ static enum bd_status add_pictures(struct part *part, struct bd_reader *reader)
     const struct bd_rational rate = info->frame_rate;
     const bool apart = rate.den > 0 && step * (double)rate.num >= 2.0 * (double)rate.den;
     const int every = apart ? initialiser->every : 0;
-    const double slack = fmax(0, slack_of(step, rate));
+    const double slack = slack_of(step, rate);
     /* Times count from the first frame. */
     enum bd_status status = bd_reader_read(reader, &frame);
     int64_t first = frame.pts;

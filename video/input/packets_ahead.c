@@ -69,6 +69,12 @@ static bool may_append(const struct bd_packets_ahead *ahead, const struct bd_lib
            ahead->bytes < bd_packets_most_bytes;
 }
 
+/* Whether what the packets say of their times is all there and in order. */
+static bool is_orderly(const struct bd_packets_ahead *ahead, const struct bd_libav_damage *damage)
+{
+    return !ahead->uneven && !ahead->untimed && !damage->count;
+}
+
 /* Reads up to the first packet with a pts of at least `wanted`, and drops those before the last
  * section that starts on the way. All of them are before `wanted`, and decoding goes on from that
  * start as if they had never been there. The search ends early, and all that waits is decoded,
@@ -127,37 +133,24 @@ enum bd_status bd_packets_ahead_read(struct bd_packets_ahead *ahead, AVPacket *p
     return BD_OK;
 }
 
-/* Reads up to the first packet with a pts of at least `wanted`, and says whether that was there:
- * whether it waits or the decoder has it. */
-static enum bd_status reach(struct bd_packets_ahead *ahead, struct bd_libav_input *input,
-                            const AVCodecContext *decoder, int64_t wanted, bool *reached,
-                            struct bd_libav_damage *damage)
-{
-    enum bd_status status = BD_OK;
-    while (!status && ahead->latest < wanted && !ahead->uneven && !ahead->untimed &&
-           !damage->count && may_append(ahead, input))
-        status = append(ahead, input, decoder, damage);
-    *reached = ahead->latest >= wanted && !ahead->uneven && !ahead->untimed && !damage->count;
-    return status;
-}
-
 enum bd_status bd_packets_ahead_start(struct bd_packets_ahead *ahead, struct bd_libav_input *input,
                                       const AVCodecContext *decoder, int64_t earliest,
                                       int64_t *wanted, struct bd_libav_damage *damage)
 {
     const int64_t latest = *wanted;
-    bool reached = false, found = false;
     if (is_intra(decoder->codec_id) || !bd_sections_known(decoder->codec_id))
         return BD_OK;
-    enum bd_status status = reach(ahead, input, decoder, latest, &reached, damage);
-    for (int i = 0; reached && i < ahead->start_count && i < bd_packets_starts; i++) {
-        const int64_t start = ahead->starts[i];
-        if (start < earliest || start > latest || (found && start < *wanted))
-            continue;
-        *wanted = start;
-        found = true;
+    while (ahead->latest < latest && may_append(ahead, input) && is_orderly(ahead, damage)) {
+        enum bd_status status = append(ahead, input, decoder, damage);
+        if (status)
+            return status;
     }
-    return status;
+    if (ahead->latest < latest || !is_orderly(ahead, damage))
+        return BD_OK;
+    for (int i = 0; i < ahead->start_count && i < bd_packets_starts; i++)
+        if (ahead->starts[i] >= earliest && ahead->starts[i] <= latest)
+            *wanted = earliest = ahead->starts[i]; /* none before it any more */
+    return BD_OK;
 }
 
 void bd_packets_ahead_clear(struct bd_packets_ahead *ahead)
