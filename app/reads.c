@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/same_file.h"
 #include "video/input/image_pattern.h"
 
 /* The first file of a path: %06d becomes 000001. */
@@ -15,13 +16,12 @@ static void first_file(char *file, const char *path)
         snprintf(file, PATH_MAX, "%s", path);
 }
 
-static bool same_file(const char *a, const char *b)
+/* Devices, which others may write to as well, are the same by their names alone. */
+static bool is_one(const char *a, const char *b)
 {
-    struct stat info_a, info_b;
-    if (strcmp(a, b) == 0)
-        return true;
-    return stat(a, &info_a) == 0 && stat(b, &info_b) == 0 && S_ISREG(info_a.st_mode) &&
-           info_a.st_dev == info_b.st_dev && info_a.st_ino == info_b.st_ino;
+    struct stat info;
+    return strcmp(a, b) == 0 ||
+           (bd_same_file(a, b) && stat(a, &info) == 0 && S_ISREG(info.st_mode));
 }
 
 /* Whether one is a picture of the other, or both have one. */
@@ -38,7 +38,7 @@ bool bd_paths_meet(const char *a, const char *b)
     char first_a[PATH_MAX], first_b[PATH_MAX];
     first_file(first_a, a);
     first_file(first_b, b);
-    return same_file(first_a, first_b) || same_file(a, b) || share_picture(a, b);
+    return is_one(first_a, first_b) || is_one(a, b) || share_picture(a, b);
 }
 
 bool bd_reads_hold(const struct bd_reads *reads, const char *path)

@@ -12,8 +12,8 @@ struct bd_reads {
     const char *roi; /* the picture of the region; NULL: none. Polygons name no file. */
 };
 
-/* Whether two paths stand for the same file, under whatever name, or, where they are patterns of
- * pictures, for one of the same name, there or not. */
+/* Whether two paths stand for the same file, under whatever name if it is there, or, where they are
+ * patterns of pictures, for one of the same name, there or not. */
 bool bd_paths_meet(const char *a, const char *b);
 
 /* Whether writing to `path`, which may be a pattern of pictures, would replace something that is

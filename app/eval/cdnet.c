@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/reads.h"
 #include "video/input/reader.h"
 #include "video/output/writer.h"
 
@@ -153,23 +152,22 @@ int64_t bd_sequence_length(const char *folder)
     return find_numbered(&input, folder, "input") ? 0 : input.count;
 }
 
-bool bd_sequence_has(const char *folder, const char *path)
+int bd_sequence_files(const char *folder, char (*paths)[PATH_MAX])
 {
     static const char *const folders[] = { "input", "groundtruth" };
     static const char *const files[] = { "ROI.bmp", "temporalROI.txt", "gt/gt.txt" };
-    char file[PATH_MAX];
     struct bd_numbered pictures;
-    bool has = false;
+    int count = 0;
     if (is_scene(folder))
-        return false;
-    for (size_t i = 0; i < sizeof folders / sizeof *folders && !has; i++)
-        has =
-            !find_numbered(&pictures, folder, folders[i]) && bd_paths_meet(path, pictures.pattern);
-    for (size_t i = 0; i < sizeof files / sizeof *files && !has; i++) {
-        join_existing(file, folder, files[i]);
-        has = *file && bd_paths_meet(path, file);
+        return 0;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (!find_numbered(&pictures, folder, folders[i]))
+            memcpy(paths[count++], pictures.pattern, sizeof pictures.pattern);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        join_existing(paths[count], folder, files[i]);
+        count += *paths[count] != 0;
     }
-    return has;
+    return count;
 }
 
 void bd_sequence_close(struct bd_sequence *sequence)

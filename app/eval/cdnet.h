@@ -87,9 +87,12 @@ double bd_score_f_measure(const struct bd_score *score);
 /* The number of its input pictures, as far as the folder shows it; 0: unknown. */
 int64_t bd_sequence_length(const char *folder);
 
-/* Whether writing to `path` would replace a file of the sequence in FOLDER, or change what it is:
- * its pictures and those of the truth, there or not, its region and range, and its objects. */
-bool bd_sequence_has(const char *folder, const char *path);
+enum { bd_sequence_most_files = 5 };
+
+/* What the sequence in FOLDER consists of: the patterns of its pictures and of those of the truth,
+ * its region, its range and its objects, as far as they are there. `paths` has room for
+ * bd_sequence_most_files. Returns how many there are; of a scene there are none. */
+int bd_sequence_files(const char *folder, char (*paths)[PATH_MAX]);
 
 /* Calls `found` for FOLDER if it is a sequence (has a folder input, or is synth:NAME), else for
  * those below it, in the order of their names, at most three levels down. Stops at the first

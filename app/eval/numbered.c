@@ -147,13 +147,6 @@ bool bd_subfolder(char *path, const char *folder, const char *name)
            S_ISDIR(info.st_mode);
 }
 
-bool bd_same_folder(const char *a, const char *b)
-{
-    struct stat info_a, info_b;
-    return stat(a, &info_a) == 0 && stat(b, &info_b) == 0 && info_a.st_dev == info_b.st_dev &&
-           info_a.st_ino == info_b.st_ino;
-}
-
 enum bd_status bd_numbered_find(struct bd_numbered *numbered, const char *folder)
 {
     struct kind *kinds = NULL;

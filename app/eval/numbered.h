@@ -17,9 +17,6 @@ struct bd_numbered {
 /* Whether FOLDER/NAME is a folder; `path`, of PATH_MAX bytes, becomes as much of it as fits. */
 bool bd_subfolder(char *path, const char *folder, const char *name);
 
-/* Whether both are there and the same folder. */
-bool bd_same_folder(const char *a, const char *b);
-
 /* Finds the numbered pictures in FOLDER, with any prefix, number of digits and extension of a
  * picture. Of several kinds (in000001.jpg, thumb000001.png) it takes the one with most files;
  * hidden files and other files are ignored. BD_ERROR_IO, BD_ERROR_FORMAT if there are none,

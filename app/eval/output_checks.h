@@ -8,7 +8,7 @@
 enum bd_status bd_eval_outputs_check(const struct bd_options *options);
 
 /* That they, and the folders of --masks, replace nothing that is read: no file of a sequence, no
- * mask of --compare, and not the picture of --roi. BD_ERROR_ARGUMENT. */
+ * mask of --compare, and not the picture of --roi. BD_ERROR_ARGUMENT, BD_ERROR_MEMORY. */
 enum bd_status bd_eval_reads_check(const struct bd_eval_plan *plan);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "app/blas_threads.h"
 #include "base/pool.h"
+#include "base/same_file.h"
 
 /* Most sequences at the same time unless --jobs says more: each takes 100 to 200 MB. */
 enum { most_at_once = 16 };
@@ -36,7 +37,7 @@ static enum bd_status add_sequence(void *user, const char *folder)
 {
     struct bd_eval_plan *plan = user;
     for (int i = 0; i < plan->count; i++)
-        if (bd_same_folder(plan->jobs[i].folder, folder)) {
+        if (bd_same_file(plan->jobs[i].folder, folder)) {
             bd_log(BD_LOG_WARNING, "%s: asked for twice, scored once", folder);
             return BD_OK;
         }
@@ -106,7 +107,7 @@ static enum bd_status find_peers(struct bd_eval_plan *plan)
             errno = ENOTDIR;
         if (stat(peer->folder, &info) || !S_ISDIR(info.st_mode))
             return bd_fail(BD_ERROR_IO, "--compare %s: %s", peer->folder, strerror(errno));
-        if (setup->options->masks && bd_same_folder(peer->folder, setup->options->masks))
+        if (setup->options->masks && bd_same_file(peer->folder, setup->options->masks))
             return bd_fail(BD_ERROR_ARGUMENT, "--compare %s: is the folder of --masks too",
                            peer->folder);
         bd_sequence_name(peer->folder, 1, peer->name);

@@ -406,6 +406,7 @@ static void nothing_that_is_read_is_replaced(void **state)
         { "--compare m --contact-sheet m/s/bin000003.png",
           "--contact-sheet m/s/bin000003.png: is a mask of --compare m\n" },
         { "--compare m/s --masks m", "--compare m/s: is the folder of --masks too\n" },
+        { "--roi m/s/bin000003.png --masks m", "--masks m/s/bin%06d.png: is the region\n" },
     };
     const char *folder = *state;
     make_sequence(folder, "s", 1);

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include "base/same_file.h"
 
 /* A pattern taken apart. Digits: at least `width`, filled with zeros on the left. */
 struct pattern {
@@ -93,13 +94,10 @@ static void folder_of(char folder[PATH_MAX], const char *path)
 /* Whether the folders of two paths are the same one. */
 static bool share_folder(const char *a, const char *b)
 {
-    struct stat info_a, info_b;
     char folder[PATH_MAX], other[PATH_MAX];
     folder_of(folder, a);
     folder_of(other, b);
-    return strcmp(folder, other) == 0 ||
-           (stat(folder, &info_a) == 0 && stat(other, &info_b) == 0 &&
-            info_a.st_dev == info_b.st_dev && info_a.st_ino == info_b.st_ino);
+    return strcmp(folder, other) == 0 || bd_same_file(folder, other);
 }
 
 bool bd_image_pattern_holds(const char *pattern, const char *path)
