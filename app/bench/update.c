@@ -16,6 +16,7 @@ struct edit {
     int64_t p, from, to; /* p columns are removed from column `from` on, and inserted before `to` */
     struct bd_qr_factors f; /* of n columns, or n - p */
     struct bd_matrix u;     /* what is inserted, a view of the pool */
+    int64_t gone;           /* columns of time that have left a window that goes on; -1: it stays */
 };
 
 struct update_case {
@@ -86,13 +87,17 @@ static enum bd_status run_factor(void *user)
 static enum bd_status run_remove(void *user)
 {
     struct edit *e = user;
+    e->gone += e->gone >= 0;
     return bd_qr_remove_columns(e->c->update, &e->f, e->from, e->p, NULL);
 }
 
 static enum bd_status run_insert(void *user)
 {
     struct edit *e = user;
-    return bd_qr_insert_columns(e->c->update, &e->f, e->to, &e->u, NULL);
+    const struct update_case *c = e->c;
+    if (e->gone >= 0)
+        e->u = columns(c, (e->gone + c->n - 1) % (c->n + spare), 1);
+    return bd_qr_insert_columns(c->update, &e->f, e->to, &e->u, NULL);
 }
 
 static enum bd_status prepare_remove(void *user)
@@ -140,9 +145,9 @@ static enum bd_status open_case(struct update_case *c, struct bd_bench *bench, i
         BD_TRY(bd_bench_tight(bench, small[i], n, n, BD_F32));
     for (int i = 0; i < 3; i++)
         BD_TRY(factor(c, tall[i], small[i]));
-    c->ends = (struct edit){ c, 1, 0, n - 1, c->ends.f, columns(c, n + 1, 1) };
+    c->ends = (struct edit){ c, 1, 0, n - 1, c->ends.f, { 0 }, 0 };
     const int64_t at = (n - block) / 2;
-    c->middle = (struct edit){ c, block, at, at, c->middle.f, columns(c, at, block) };
+    c->middle = (struct edit){ c, block, at, at, c->middle.f, columns(c, at, block), -1 };
     BD_TRY(bd_qr_update_create(&c->update, bench->backend, &shape));
     if (bench->has_peers)
         BD_TRY(bd_bench_peer_qr_create(&c->peer, bench, m, n, n));
