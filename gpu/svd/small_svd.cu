@@ -5,6 +5,7 @@
 
 #include "gpu/cuda.h"
 #include "gpu/svd/load.cuh"
+#include "gpu/svd/orthogonal_step.cuh"
 #include "gpu/svd/turn.cuh"
 #include "linalg/shared/svd_ops.h"
 
@@ -18,6 +19,10 @@ static const float skew_small = 0.2f, skew_large = 1, skew_most = 4;
 /* A turn whose squares add up to less is the last one: the error after it is about that. */
 static const float square_last = 1e-7f;
 enum { turns_most = 400 };
+
+/* Where the squares of the tangents of the first turn add up to more than this share of n, a step
+ * of orthogonal iteration takes its place. It costs five turns. */
+static const float open_most = 0.25f;
 
 /* What memory is allocated for. */
 static const char what[] = "an SVD";
@@ -76,9 +81,10 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
         return;
     const int padded = svd_padded(d.n), square = IN_SHARED ? padded * d.ld : 0;
     const int strip = columns * d.ld, sums = columns * WARPS, first = blockIdx.x * columns;
+    const int room = IN_SHARED ? 0 : svd_panel_values(WARPS);
     const int form = !IN_SHARED || !d.gram, idle = first >= d.n;
     double *g = (double *)shared;
-    float *v = (float *)(g + square + strip + sums);
+    float *v = (float *)(g + square + strip + sums + room);
     struct svd_block b = {};
     b.n = d.n;
     b.ld = d.ld;
@@ -88,6 +94,7 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
     b.g = IN_SHARED ? g : d.g;
     b.z = g + square;
     b.shift = b.z + strip;
+    double *const panels = b.shift + sums; /* of a step of orthogonal iteration */
     b.own = v + square;
     b.e = b.own + strip;
     b.turn = (float2 *)(b.e + strip);
@@ -161,15 +168,19 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
         float *other = d.other;
         d.other = d.v;
         d.v = other;
-        if (back) { /* to V before the last turn */
+        const auto keep = [&](int i, int j, float x) {
+            other[i + j * d.ld] = b.own[i + (j - first) * d.ld] = x;
+        };
+        if (!IN_SHARED && b.pass == 0 && sums.x > open_most * (float)d.n) {
+            if constexpr (!IN_SHARED)
+                svd_orthogonal_step(d, b, panels, svd_step_mu * top, &round, keep);
+        } else if (back) { /* to V before the last turn */
             top = old_top;
             scale = old_scale;
             if (!idle)
                 svd_take_own(b.own, d.v + first * d.ld, strip);
         } else if (!idle) {
-            svd_turn<NT>(b, a, p, bound, [&](int i, int j, float x) {
-                other[i + j * d.ld] = b.own[i + (j - first) * d.ld] = x;
-            });
+            svd_turn<NT>(b, a, p, bound, keep);
         }
         svd_arrive(d);
     }
@@ -195,7 +206,7 @@ struct shape {
     const void *kernel;
     int warps, columns; /* of a block */
     size_t shared; /* bytes: G and V where they are in shared memory, then the block's columns of Z,
-                    * V and E, and its sums */
+                    * V and E, and its sums; else what a step of orthogonal iteration needs */
 };
 
 static struct shape shape_with(const struct svd_data *d, bool in_shared)
@@ -205,8 +216,9 @@ static struct shape shape_with(const struct svd_data *d, bool in_shared)
         shape = { (const void *)svd_kernel<16, 2, false>, 16, 2 * svd_columns, 0 };
     const size_t square = in_shared ? (size_t)svd_padded(d->n) * d->ld : 0;
     const size_t strip = (size_t)shape.columns * d->ld, sums = (size_t)shape.columns * shape.warps;
-    shape.shared =
-        (square + strip + sums) * sizeof(double) + (square + 2 * strip + 2 * sums) * sizeof(float);
+    const size_t panels = in_shared ? 0 : (size_t)svd_panel_values(shape.warps);
+    shape.shared = (square + strip + sums + panels) * sizeof(double) +
+                   (square + 2 * strip + 2 * sums) * sizeof(float);
     return shape;
 }
 
@@ -274,6 +286,8 @@ static enum bd_status make_workspace(struct svd_plan *plan)
     bd_cuda_take(&status, cuda, &d->g, square, what);
     bd_cuda_take(&status, cuda, &d->v, square, what);
     bd_cuda_take(&status, cuda, &d->other, square, what);
+    if (shape.columns == svd_panel)
+        bd_cuda_take(&status, cuda, &d->panels, square, what);
     bd_cuda_take(&status, cuda, &d->exchange, 1, what);
     bd_cuda_take(&status, cuda, &d->tickets, 1, what);
     bd_cuda_take(&status, cuda, &d->cold, 1, what);
@@ -296,6 +310,7 @@ static void svd_destroy(void *work)
     bd_cuda_free(plan->data.g);
     bd_cuda_free(plan->data.v);
     bd_cuda_free(plan->data.other);
+    bd_cuda_free(plan->data.panels);
     bd_cuda_free(plan->data.exchange);
     bd_cuda_free(plan->data.tickets);
     bd_cuda_free(plan->data.cold);
