@@ -16,7 +16,7 @@ struct edit {
     int64_t p, from, to; /* p columns are removed from column `from` on, and inserted before `to` */
     struct bd_qr_factors f; /* of n columns, or n - p */
     struct bd_matrix u;     /* what is inserted, a view of the pool */
-    int64_t gone;           /* columns of time that have left a window that goes on; -1: it stays */
+    int64_t gone;           /* columns of time that have left; -1: the same columns come back */
 };
 
 struct update_case {
@@ -87,7 +87,8 @@ static enum bd_status run_factor(void *user)
 static enum bd_status run_remove(void *user)
 {
     struct edit *e = user;
-    e->gone += e->gone >= 0;
+    if (e->gone >= 0)
+        e->gone++;
     return bd_qr_remove_columns(e->c->update, &e->f, e->from, e->p, NULL);
 }
 
@@ -167,6 +168,14 @@ static enum bd_status check(struct update_case *c, int64_t first, const struct b
     return status;
 }
 
+/* The first column gone and a last one there, as often as the timing wanted. */
+static enum bd_status check_ends(struct update_case *c, struct bd_bench_row *row)
+{
+    enum bd_status status = prepare_remove(&c->ends); /* whole again */
+    BD_TRY(check(c, c->ends.gone, &c->ends.f, row));
+    return status;
+}
+
 /* Of one removal and one insertion: what the timing left has seen thousands. */
 static enum bd_status check_middle(struct update_case *c, struct bd_bench_row *row)
 {
@@ -232,6 +241,8 @@ static enum bd_status compare(struct update_case *c)
                                       kinds[t].operations * elements);
         if (t == slide)
             status = check(c, c->first, &c->f, &row);
+        if (t == append)
+            status = check_ends(c, &row);
         if (t == insert_block)
             status = check_middle(c, &row);
         BD_TRY(bd_bench_add(bench, &row));

@@ -2,11 +2,12 @@
  *
  * All blocks wait for each other three times a turn: at the barrier after V has been turned, since
  * its columns are then sent around; until the Rayleigh quotients of all columns have arrived; and
- * until the sums of the tangents have. In a cluster a value is stored straight into the shared
- * memory of all blocks and counted there by a post, an mbarrier, whose phase is the number of the
- * turn. That needs no fence and no barrier of the cluster. Every block, with columns or without,
- * waits at each post once a turn, so that no block is two phases ahead. Without clusters values go
- * through global memory, and the blocks wait at a barrier of tickets. */
+ * until the sums of the tangents have; in a step of orthogonal iteration, once a panel too. In a
+ * cluster a value is stored straight into the shared memory of all blocks and counted there by a
+ * post, an mbarrier, whose phase is the number of the turn. That needs no fence and no barrier of
+ * the cluster. Every block, with columns or without, waits at each post once a turn, so that no
+ * block is two phases ahead. Without clusters values go through global memory, and the blocks wait
+ * at a barrier of tickets. */
 #ifndef BD_GPU_SVD_BLOCK_CUH
 #define BD_GPU_SVD_BLOCK_CUH
 

@@ -16,12 +16,14 @@
  *   nearly orthonormal and shrinks where it does not; a turn that went too far is undone.
  *
  * - Where singular values span decades, many tangents are large until what belongs to large values
- *   is out of the columns of small ones. Above 112 columns one step of orthogonal iteration does
- *   that first (orthogonal_step.cuh).
+ *   is out of the columns of small ones. Where G and V do not fit in shared memory, above 112
+ *   columns on an H100, one step of orthogonal iteration does that in place of the first turn
+ *   (orthogonal_step.cuh).
  *
  * The plain version is LAPACK's dgesdd (linalg/cpu/svd), which the tests compare with. Turns for n
  * = 100: 3 to 11 in Robust PCA (8 in the mean, two clips), 17 after each element of R was changed
- * by 0.1 %, 60 from V = I; for n = 256: 3 and 34, without the step 26 and 105. */
+ * by 0.1 %, 60 from V = I; for n = 256: 3 and 34 with the step, 26 and 105
+ * without it. */
 #ifndef BD_GPU_SVD_SMALL_SVD_CUH
 #define BD_GPU_SVD_SMALL_SVD_CUH
 
@@ -37,7 +39,7 @@ enum { svd_blocks_most = 16 };
 /* Results besides sigma, in the same piece of memory for one download. */
 struct svd_info {
     int status;     /* 0, or one of: */
-    int iterations; /* turns of V */
+    int iterations; /* turns of V; a step of orthogonal iteration counts as one */
 };
 enum { svd_not_finite = 1, svd_not_converged = 2 };
 
@@ -77,7 +79,7 @@ struct svd_data {
     const int *stop;               /* NULL, or: return at once where not 0 */
     double *g;                     /* G, ld x n, rows from n on 0 */
     float *v, *other;              /* V, ld x n, rows from n on 0, and room for the next */
-    double *panels;                /* ld x n: of a step of orthogonal iteration */
+    double *panels;                /* ld x n to whole tiles: of a step of orthogonal iteration */
     struct svd_exchange *exchange; /* without clusters */
     unsigned *tickets;
     int *cold; /* the next compute starts from V = I */

@@ -139,7 +139,7 @@ static void check_sizes(void)
 {
     static const int64_t sizes[] = { 1, 2, 9, 16, 31, 100, 101, 112, 113, 160, 256 };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (sizes[i] <= 40 || !test_quick())
+        if (sizes[i] <= 40 || sizes[i] == 113 || !test_quick())
             check_size(sizes[i]);
 }
 
@@ -173,73 +173,119 @@ static void test_less_shared_memory(void **state)
     cuda->shared_most = most;
 }
 
+/* An SVD of n columns, where it is found, and what it is checked with. */
+struct problem {
+    int64_t n;
+    void *work;
+    struct bd_matrix there; /* R */
+    float *r, *sigma, *v;
+    double *g;
+};
+
+static void open_problem(struct problem *p, int64_t n)
+{
+    *p = (struct problem){ .n = n };
+    p->r = zeros(n * n, sizeof *p->r);
+    p->v = zeros(n * n, sizeof *p->v);
+    p->g = zeros(n * n, sizeof *p->g);
+    p->sigma = zeros(n + 2, sizeof *p->sigma);
+    assert_int_equal(bd_matrix_create(backend, &p->there, n, n, BD_F32), BD_OK);
+    assert_int_equal(bd_cuda_svd_ops.create(backend, n, &p->work), BD_OK);
+    seed = 5;
+    fill(p->r, p->g, n);
+}
+
+static void close_problem(struct problem *p)
+{
+    bd_cuda_svd_ops.destroy(p->work);
+    bd_matrix_destroy(backend, &p->there);
+    free(p->r);
+    free(p->v);
+    free(p->g);
+    free(p->sigma);
+}
+
 /* Checks the SVD of R, which starts from the last; returns its turns, which lie behind sigma and a
  * status (struct svd_info). */
-static int count_turns(void *work, const struct bd_matrix *r, const double *g, int64_t n)
+static int count_turns(struct problem *p)
 {
-    float *sigma = zeros(n + 2, sizeof *sigma), *v = zeros(n * n, sizeof *v);
+    const int64_t n = p->n;
     struct bd_cuda *cuda = bd_cuda_of(backend);
     int64_t ld;
     int info[2];
-    assert_int_equal(bd_cuda_svd_enqueue(work, r->data, r->ld, NULL), BD_OK);
+    square(p->r, p->g, n);
+    assert_int_equal(bd_matrix_upload(backend, &p->there, p->r, n), BD_OK);
+    assert_int_equal(bd_cuda_svd_enqueue(p->work, p->there.data, p->there.ld, NULL), BD_OK);
     assert_int_equal(cudaStreamSynchronize(cuda->stream), cudaSuccess);
-    assert_int_equal(cudaMemcpy(sigma, bd_cuda_svd_ops.sigma(work), (size_t)(n + 2) * sizeof *sigma,
-                                cudaMemcpyDeviceToHost),
+    assert_int_equal(cudaMemcpy(p->sigma, bd_cuda_svd_ops.sigma(p->work),
+                                (size_t)(n + 2) * sizeof *p->sigma, cudaMemcpyDeviceToHost),
                      cudaSuccess);
-    assert_int_equal(cudaMemcpy(v, bd_cuda_svd_ops.v(work, &ld), (size_t)(n * n) * sizeof *v,
-                                cudaMemcpyDeviceToHost),
+    assert_int_equal(cudaMemcpy(p->v, bd_cuda_svd_ops.v(p->work, &ld),
+                                (size_t)(n * n) * sizeof *p->v, cudaMemcpyDeviceToHost),
                      cudaSuccess);
-    memcpy(info, sigma + n, sizeof info);
+    memcpy(info, p->sigma + n, sizeof info);
     assert_int_equal(info[0], 0);
-    check(g, sigma, v, n);
-    free(sigma);
-    free(v);
+    check(p->g, p->sigma, p->v, n);
     return info[1];
 }
 
 /* A step of orthogonal iteration takes the place of most turns where singular values span decades.
- * Without it there are 109 turns from nothing, and 25 after a change by a thousandth. Rows and
- * columns of zeros, as those of a window that is not full, stay zeros. */
+ * Without it 256 columns take more than 100 turns from nothing, and 25 after a change by a
+ * thousandth. */
 static void test_orthogonal_step(void **state)
 {
     (void)state;
     need_gpu();
-    const int64_t n = test_quick() ? 128 : 256, zero = 40;
-    float *r = zeros(n * n, sizeof *r);
-    double *g = zeros(n * n, sizeof *g);
-    struct bd_matrix there;
-    void *work;
-    assert_int_equal(bd_matrix_create(backend, &there, n, n, BD_F32), BD_OK);
-    assert_int_equal(bd_cuda_svd_ops.create(backend, n, &work), BD_OK);
-    seed = 5;
-    fill(r, g, n);
-    assert_int_equal(bd_matrix_upload(backend, &there, r, n), BD_OK);
-    assert_in_range(count_turns(work, &there, g, n), 1, 60);
-    for (int64_t i = 0; i < n * n; i++)
-        r[i] *= (float)(1 + 1e-3 * noise(&seed));
-    square(r, g, n);
-    assert_int_equal(bd_matrix_upload(backend, &there, r, n), BD_OK);
-    assert_in_range(count_turns(work, &there, g, n), 1, 10);
-    for (int64_t j = 0; j < n; j++)
+    struct problem p;
+    open_problem(&p, test_quick() ? 128 : 256);
+    assert_in_range(count_turns(&p), 1, test_quick() ? 45 : 60);
+    for (int64_t i = 0; i < p.n * p.n; i++)
+        p.r[i] *= (float)(1 + 1e-3 * noise(&seed));
+    assert_in_range(count_turns(&p), 1, 10);
+    close_problem(&p);
+}
+
+/* The last rows and columns are zero, as those of a window that is not full: so are the last
+ * singular values, and what the others have of these columns. */
+static void test_zero_columns(void **state)
+{
+    (void)state;
+    need_gpu();
+    const int64_t zero = 40;
+    struct problem p;
+    open_problem(&p, 128);
+    for (int64_t j = p.n - zero; j < p.n; j++)
+        memset(p.r + j * p.n, 0, (size_t)p.n * sizeof *p.r);
+    count_turns(&p);
+    for (int64_t j = 0; j < p.n; j++) {
+        assert_true(j < p.n - zero || p.sigma[j] == 0);
+        for (int64_t i = p.n - zero; i < p.n && j < p.n - zero; i++)
+            assert_true(p.v[i + j * p.n] == 0);
+    }
+    close_problem(&p);
+}
+
+/* Columns that are nearly the same, as the frames of a film: singular values but the first are near
+ * the rounding of float32. */
+static void test_nearly_equal_columns(void **state)
+{
+    (void)state;
+    need_gpu();
+    struct problem p;
+    open_problem(&p, 128);
+    for (int64_t j = 0; j < p.n; j++)
         for (int64_t i = 0; i <= j; i++)
-            r[i + j * n] *= j < n - zero;
-    square(r, g, n);
-    assert_int_equal(bd_matrix_upload(backend, &there, r, n), BD_OK);
-    bd_cuda_svd_forget(work);
-    count_turns(work, &there, g, n);
-    bd_cuda_svd_ops.destroy(work);
-    bd_matrix_destroy(backend, &there);
-    free(r);
-    free(g);
+            p.r[i + j * p.n] = i ? (float)(1e-6 * noise(&seed)) : 1;
+    assert_in_range(count_turns(&p), 1, 60);
+    close_problem(&p);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_this_gpu),
-        cmocka_unit_test(test_without_clusters),
-        cmocka_unit_test(test_less_shared_memory),
-        cmocka_unit_test(test_orthogonal_step),
+        cmocka_unit_test(test_this_gpu),           cmocka_unit_test(test_without_clusters),
+        cmocka_unit_test(test_less_shared_memory), cmocka_unit_test(test_orthogonal_step),
+        cmocka_unit_test(test_zero_columns),       cmocka_unit_test(test_nearly_equal_columns),
     };
     return cmocka_run_group_tests(tests, open_group, close_group);
 }
