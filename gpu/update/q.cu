@@ -23,9 +23,10 @@ __global__ void check_kernel(const float *x, int64_t ldx, int64_t m, int64_t col
 {
     bool bad = false;
     for (int64_t j = blockIdx.y; j < cols; j += gridDim.y)
+#pragma unroll 8 /* loads under way together, as below */
         for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < m;
              i += gridDim.x * (int64_t)blockDim.x)
-            bad = bad || !isfinite(x[i + j * ldx]);
+            bad |= !isfinite(x[i + j * ldx]);
     if (__syncthreads_or(bad) && threadIdx.x == 0)
         *device_bad = *host_bad = call; /* whichever block comes last says the same */
 }
@@ -118,6 +119,7 @@ __global__ void reduce_kernel(bd_update_job job, int items, int count)
     int value = blockIdx.x * 32 + threadIdx.x;
     double sum = 0;
     if (value < count)
+#pragma unroll 8
         for (int i = threadIdx.y; i < items; i += 32)
             sum += job.partials[(int64_t)i * count + value];
     room[threadIdx.y][threadIdx.x] = sum;
