@@ -53,15 +53,15 @@ __device__ inline void svd_multiply_panels(const struct svd_block &b, const svd_
             [&](int t, int k) {
                 return svd_pair(right + (line + svd_columns * t) * b.ld + first + k);
             });
-    for (int turn = 0; turn < 2; turn++) { /* the upper half of the warps writes, the lower adds */
+    for (int adds = 0; adds < 2; adds++) { /* the upper half of the warps writes, the lower adds */
 #pragma unroll
         for (int t = 0; t < 2; t++)
 #pragma unroll
             for (int c = 0; c < 4; c++) {
                 double *own = part + svd_column(t, c) * svd_panel + line + 8 * (c / 2);
-                if (turn == 0 && warp >= half)
+                if (!adds && warp >= half)
                     *own = sum[t][c];
-                if (turn == 1 && warp < half)
+                if (adds && warp < half)
                     *own += sum[t][c];
             }
         __syncthreads();
@@ -150,7 +150,7 @@ __device__ inline void svd_orthonormalize_panel(const struct svd_block &b,
                                                 const svd_panel_room &room)
 {
     double least = 0;
-    for (int turn = 0; turn < 3 && least < svd_pivot_safe; turn++) {
+    for (int pass = 0; pass < 3 && least < svd_pivot_safe; pass++) {
         svd_multiply_panels(b, room, b.z, b.z);
         if (threadIdx.x < 32)
             svd_invert_panel(room.small);
