@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the fuzzers of tests/fuzz with clang and runs them, two at a time, on their seeds and on what
 # was found. Fails, and names the input, if one breaks.
-#   tools/fuzz.sh 8s [NAME...]       8 seconds for each fuzzer, or for those named: what CI runs;
+#   tools/fuzz.sh 10s [NAME...]      10 seconds for each fuzzer, or for those named: what CI runs;
 #                                    always the same inputs, as long as nothing else was learned
 #   tools/fuzz.sh HOURS [NAME...]    so many hours for all of them together, with new random inputs
 # What they learn is kept in build-fuzz/corpus/NAME, and is where the next run goes on.
