@@ -42,10 +42,16 @@ static struct bd_matrix columns(const struct update_case *c, int64_t from, int64
     return view;
 }
 
+/* The last column of the window whose first one is that of time `first`. */
+static struct bd_matrix last_column(const struct update_case *c, int64_t first)
+{
+    return columns(c, (first + c->n - 1) % (c->n + spare), 1);
+}
+
 static enum bd_status run_slide(void *user)
 {
     struct update_case *c = user;
-    struct bd_matrix u = columns(c, (c->first + c->n) % (c->n + spare), 1);
+    struct bd_matrix u = last_column(c, c->first + 1);
     c->first++;
     return bd_qr_slide(c->update, &c->f, &u, NULL);
 }
@@ -97,7 +103,7 @@ static enum bd_status run_insert(void *user)
     struct edit *e = user;
     const struct update_case *c = e->c;
     if (e->gone >= 0)
-        e->u = columns(c, (e->gone + c->n - 1) % (c->n + spare), 1);
+        e->u = last_column(c, e->gone);
     return bd_qr_insert_columns(c->update, &e->f, e->to, &e->u, NULL);
 }
 
