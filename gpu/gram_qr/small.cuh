@@ -8,26 +8,10 @@
 
 #include <cstdint>
 
+#include "gpu/core/inverse.cuh"
 #include "gpu/gram_qr/plan.h"
 
-/* 1 / x and 1 / sqrt(x) to about an ulp, for an x > 0 that is a normal number and whose inverse
- * is one. There are no branches for other numbers. */
-static __device__ __forceinline__ double gram_inverse(double x)
-{
-    double y;
-    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-    const double e = fma(-x, y, 1.0);
-    return fma(fma(e, e, e), y, y);
-}
-
-static __device__ __forceinline__ double gram_inverse_root(double x)
-{
-    double y;
-    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-    const double e = fma(-x * y, y, 1.0);
-    return fma(y * e, fma(0.375, e, 0.5), y);
-}
-
+/* 1 / sqrt(x) of a float, to 22 bits. */
 static __device__ __forceinline__ float gram_inverse_root(float x)
 {
     float y;
@@ -35,7 +19,7 @@ static __device__ __forceinline__ float gram_inverse_root(float x)
     return y;
 }
 
-/* The same to 6 digits. */
+/* 1 / sqrt(x) of a double, to 6 digits. */
 static __device__ __forceinline__ double gram_rough_inverse_root(double x)
 {
     double y;

@@ -92,11 +92,12 @@ __device__ inline int svd_is_finite(const struct svd_block &b)
     return !__syncthreads_or(bad);
 }
 
-/* The block's columns of V, `count` elements, to shared memory. */
-__device__ inline void svd_take_own(float *to, const float *from, int count)
+/* Columns, `count` elements in all, to shared memory. */
+template <class T> __device__ inline void svd_take_strip(T *to, const T *from, int count)
 {
-    for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * (int)blockDim.x)
-        __pipeline_memcpy_async(to + i, from + i, 4 * sizeof *to);
+    constexpr int each = 16 / sizeof *to;
+    for (int i = each * (int)threadIdx.x; i < count; i += each * (int)blockDim.x)
+        __pipeline_memcpy_async(to + i, from + i, 16);
     __pipeline_commit();
     __pipeline_wait_prior(0);
     __syncthreads();
@@ -119,7 +120,7 @@ __device__ inline void svd_take_v(const struct svd_data &d, const struct svd_blo
         return;
     }
 #endif
-    svd_take_own(v, d.v, d.n * d.ld);
+    svd_take_strip(v, d.v, d.n * d.ld);
 }
 
 #endif

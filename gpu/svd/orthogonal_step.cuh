@@ -11,6 +11,7 @@
 #ifndef BD_GPU_SVD_ORTHOGONAL_STEP_CUH
 #define BD_GPU_SVD_ORTHOGONAL_STEP_CUH
 
+#include "gpu/core/inverse.cuh"
 #include "gpu/svd/load.cuh"
 
 enum { svd_panel = 2 * svd_columns, svd_panel_square = svd_panel * svd_panel };
@@ -103,15 +104,6 @@ __device__ inline void svd_apply_to_panel(const struct svd_block &b, const svd_p
         }
 }
 
-/* 1 / sqrt(x) to rounding, x > 0 a normal number. */
-__device__ inline double svd_inverse_root(double x)
-{
-    double y;
-    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-    y = fma(y, fma(-0.5 * x * y, y, 0.5), y);
-    return fma(y, fma(-0.5 * x * y, y, 0.5), y);
-}
-
 /* small := T^-1, T the Cholesky factor of small. By a warp: rows of small and of I go through the
  * same elimination, which makes T of the one and T^-T of the other. Lane j has column j of small,
  * lane 16 + j that of I. Columns of zeros stay so. */
@@ -119,7 +111,7 @@ __device__ __noinline__ void svd_invert_panel(double *small)
 {
     const int lane = threadIdx.x % 32, j = lane % svd_panel;
     const double square = small[j * svd_panel + j],
-                 scale = square > 0 ? svd_inverse_root(square) : 0;
+                 scale = square > 0 ? gram_inverse_root(square) : 0;
     double t[svd_panel], least = 1;
 #pragma unroll
     for (int i = 0; i < svd_panel; i++) {
@@ -129,7 +121,7 @@ __device__ __noinline__ void svd_invert_panel(double *small)
 #pragma unroll
     for (int k = 0; k < svd_panel; k++) {
         const double pivot = fmax(__shfl_sync(~0u, t[k], k), svd_pivot_least);
-        t[k] *= svd_inverse_root(pivot);
+        t[k] *= gram_inverse_root(pivot);
         least = fmin(least, pivot);
 #pragma unroll
         for (int i = k + 1; i < svd_panel; i++)
@@ -184,11 +176,7 @@ __device__ inline void svd_orthogonal_step(const struct svd_data &d, const struc
         svd_wait(d, round);
         if (rank <= k || !busy)
             continue;
-        for (int i = 2 * (int)threadIdx.x; i < strip; i += 2 * (int)blockDim.x)
-            __pipeline_memcpy_async(room.q + i, panel + i, 2 * sizeof *panel);
-        __pipeline_commit();
-        __pipeline_wait_prior(0);
-        __syncthreads();
+        svd_take_strip(room.q, panel, strip);
         svd_multiply_panels(b, room, room.q, b.z);
         svd_apply_to_panel<true>(b, room);
         __syncthreads();

@@ -74,6 +74,7 @@ template <int WARPS, int NT, bool IN_SHARED>
 __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
 {
     constexpr int columns = NT * svd_columns;
+    static_assert(IN_SHARED || columns == svd_panel, "a block has a panel");
     extern __shared__ double2 shared[];
     __shared__ struct svd_exchange exchange;
     __shared__ float2 left[WARPS];
@@ -180,7 +181,7 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
             top = old_top;
             scale = old_scale;
             if (!idle)
-                svd_take_own(b.own, d.v + first * d.ld, strip);
+                svd_take_strip(b.own, (const float *)d.v + first * d.ld, strip);
         } else if (!idle && !step) {
             svd_turn<NT>(b, a, p, bound, keep);
         }
@@ -207,15 +208,16 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
 struct shape {
     const void *kernel;
     int warps, columns; /* of a block */
+    bool in_shared;     /* G and V are */
     size_t shared; /* bytes: G and V where they are in shared memory, then the block's columns of Z,
                     * V and E, and its sums; else what a step of orthogonal iteration needs */
 };
 
 static struct shape shape_with(const struct svd_data *d, bool in_shared)
 {
-    struct shape shape = { (const void *)svd_kernel<8, 1, true>, 8, svd_columns, 0 };
+    struct shape shape = { (const void *)svd_kernel<8, 1, true>, 8, svd_columns, true, 0 };
     if (!in_shared)
-        shape = { (const void *)svd_kernel<16, 2, false>, 16, 2 * svd_columns, 0 };
+        shape = { (const void *)svd_kernel<16, 2, false>, 16, svd_panel, false, 0 };
     const size_t square = in_shared ? (size_t)svd_padded(d->n) * d->ld : 0;
     const size_t strip = (size_t)shape.columns * d->ld, sums = (size_t)shape.columns * shape.warps;
     const size_t panels = in_shared ? 0 : (size_t)svd_panel_values(shape.warps);
@@ -288,7 +290,7 @@ static enum bd_status make_workspace(struct svd_plan *plan)
     bd_cuda_take(&status, cuda, &d->g, square, what);
     bd_cuda_take(&status, cuda, &d->v, square, what);
     bd_cuda_take(&status, cuda, &d->other, square, what);
-    if (shape.columns == svd_panel)
+    if (!shape.in_shared)
         bd_cuda_take(&status, cuda, &d->panels, square, what);
     bd_cuda_take(&status, cuda, &d->exchange, 1, what);
     bd_cuda_take(&status, cuda, &d->tickets, 1, what);

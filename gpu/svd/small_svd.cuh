@@ -14,7 +14,6 @@
  * - Many large tangents at once would not be rotations any more. So the tangents of a column are
  *   scaled down where their sum is above a bound, a trust region: the bound grows while V stays
  *   nearly orthonormal and shrinks where it does not; a turn that went too far is undone.
- *
  * - Where singular values span decades, many tangents are large until what belongs to large values
  *   is out of the columns of small ones. Where G and V do not fit in shared memory, above 112
  *   columns on an H100, one step of orthogonal iteration does that in place of the first turn
@@ -22,8 +21,7 @@
  *
  * The plain version is LAPACK's dgesdd (linalg/cpu/svd), which the tests compare with. Turns for n
  * = 100: 3 to 11 in Robust PCA (8 in the mean, two clips), 17 after each element of R was changed
- * by 0.1 %, 60 from V = I; for n = 256: 3 and 34 with the step, 26 and 105
- * without it. */
+ * by 0.1 %, 60 from V = I; for n = 256: 3 and 34 with the step, 26 and 105 without it. */
 #ifndef BD_GPU_SVD_SMALL_SVD_CUH
 #define BD_GPU_SVD_SMALL_SVD_CUH
 

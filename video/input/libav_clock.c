@@ -40,9 +40,9 @@ static int64_t stated_end(const AVStream *stream)
 
 /* Each place is half as far again from the beginning as the one before. If the first film in the
  * file ends at byte L, there is a place from 2/3 L to L, and the next one is by less than L/2
- * behind the beginning of the second film: its time is earlier, if the second film
- * has at least half of the first one's bits a second. If the second film ends before the next place
- * would come, the end that the container states is its end, before the time of the last place. */
+ * behind the beginning of the second film: its time is earlier, if the second film has at least
+ * half of the first one's bits a second. If the second film ends before the next place would come,
+ * the end that the container states is its end, before the time of the last place. */
 bool bd_libav_clock_restarts(struct bd_libav_input *in)
 {
     const AVFormatContext *format = in->format;
